@@ -54,15 +54,18 @@ def replay_table(folder: str | Path, *, flat_out: bool = False) -> ModelTable:
         if path.stem in recordings:
             raise MisuseError(f"{folder}: two files have the name {path.stem!r}")
         recordings[path.stem] = _read(path)
-    return _ReplayTable(recordings, flat_out=flat_out)
+    return ReplayTable(recordings, flat_out=flat_out)
 
 
-class _ReplayTable(ModelTable):
+class ReplayTable(ModelTable):
     """A table whose models answer with recordings.
 
     Args:
         recordings: recordings and their dialects, by the names of the models.
         flat_out: leaves the recorded pauses out.
+
+    Attributes:
+        recordings: the same.
 
     Raises:
         MisuseError: no Model reads a dialect.
@@ -82,6 +85,7 @@ class _ReplayTable(ModelTable):
             return Upstream(model, name)
 
         super().__init__({name: upstream(name, None).model for name in recordings})
+        self.recordings = recordings
         self._in_order = [upstream(name, self._go_on) for name in recordings]
         self._next = 0
 

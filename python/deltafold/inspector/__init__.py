@@ -10,7 +10,7 @@ shows its content as text, executes only its own scripts, and loads nothing.
 
 from deltafold.inspector.comparing import Difference, first_difference
 from deltafold.inspector.inspection import Inspection, inspect_recording
-from deltafold.inspector.page import is_page, make_page, read_page
+from deltafold.inspector.page import is_page, make_index, make_page, read_page
 
 __all__ = [
     "Difference",
@@ -18,6 +18,7 @@ __all__ = [
     "first_difference",
     "inspect_recording",
     "is_page",
+    "make_index",
     "make_page",
     "read_page",
 ]

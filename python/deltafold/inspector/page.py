@@ -17,8 +17,9 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
+from html import escape
 from importlib.resources import files
 from typing import Final
 
@@ -69,7 +70,20 @@ def make_page(inspections: Sequence[Inspection], difference: Difference | None =
     text = text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
     title = " and ".join(inspection.name for inspection in inspections)
     head, middle, tail = _frame()
-    return f"{head}{_escaped(title)}{middle}{_DATA_START}{text}{_DATA_END}{tail}"
+    return f"{head}{escape(title)}{middle}{_DATA_START}{text}{_DATA_END}{tail}"
+
+
+def make_index(title: str, links: Mapping[str, str]) -> str:
+    """Return a page of links: what each is called, and its address."""
+    style = _style()
+    rows = "".join(
+        f'<li><a href="{escape(address)}">{escape(name)}</a></li>\n'
+        for name, address in links.items()
+    )
+    policy = f"default-src 'none'; style-src 'sha256-{_hash(style)}'; img-src data:"
+    page = _asset("index.html").replace("POLICY", policy).replace("STYLE", style)
+    before, _, after = page.partition("LINKS")
+    return f"{before.replace('TITLE', escape(title))}{rows}{after}"
 
 
 def is_page(content: bytes) -> bool:
@@ -94,7 +108,7 @@ def read_page(page: str) -> list[Inspection]:
 @cache
 def _frame() -> tuple[str, str, str]:
     """Return the page around its title and its data."""
-    style = f"\n{_asset('style.css')}"
+    style = _style()
     script = "\n" + "\n".join(_MODULE_LINE.sub("", _asset(f"{name}.js")) for name in _MODULES)
     policy = _POLICY.format(script=_hash(script), style=_hash(style))
     page = _asset("page.html").replace("POLICY", policy).replace("STYLE", style)
@@ -103,13 +117,13 @@ def _frame() -> tuple[str, str, str]:
     return before, middle, tail.replace("SCRIPT", script)
 
 
+def _style() -> str:
+    return f"\n{_asset('style.css')}"
+
+
 def _asset(name: str) -> str:
     return (files("deltafold.inspector") / "assets" / name).read_text("utf-8")
 
 
 def _hash(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-
-def _escaped(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;")

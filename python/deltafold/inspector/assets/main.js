@@ -152,4 +152,5 @@ const page = document.getElementById("page");
 page.append(head, element("div", { class: `recordings of-${views.length}` }, ...views.map((view) => view.element)), help);
 document.addEventListener("keydown", key);
 update();
-page.dataset.ready = "true";
+// Ready when the first frame is on the screen.
+requestAnimationFrame(() => setTimeout(() => (page.dataset.ready = performance.now())));

@@ -41,13 +41,13 @@ class CallView extends PartView {
 }
 
 export class MessageView {
-  constructor(recording) {
+  constructor(recording, label) {
     this.recording = recording;
     this.parts = element("div", { class: "parts" });
     this.facts = element("dl", { class: "facts" });
     this.box = element(
       "div",
-      { class: "message", tabindex: "0", role: "region", "aria-label": "message" },
+      { class: "message", tabindex: "0", role: "region", "aria-label": label },
       this.parts,
       this.facts,
     );

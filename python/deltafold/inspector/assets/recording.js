@@ -21,28 +21,30 @@ export class RecordingView {
     this.player = player;
     this.recording = track.recording;
     this.different = different;
+    // Lists of two recordings need two names.
+    const label = (what) => (player.tracks.length > 1 ? `${what} ${number + 1}` : what);
     this.notes = new Map();
     for (const note of this.recording.notes) {
       this.notes.set(note[0], [...(this.notes.get(note[0]) ?? []), note]);
     }
     this.events = new Rows(
-      "events",
+      label("events"),
       track.count,
       (row, index) => this.fillEvent(row, index),
       (index) => this.go(index),
     );
     this.deltas = new Rows(
-      "deltas",
+      label("deltas"),
       this.recording.deltas.length,
       (row, index) => this.fillDelta(row, index),
       (index) => this.go(this.recording.deltas[index][0]),
     );
-    this.message = new MessageView(this.recording);
+    this.message = new MessageView(this.recording, label("message"));
     this.detail = element("div", {
       class: "detail",
       tabindex: "0",
       role: "region",
-      "aria-label": "chosen event",
+      "aria-label": label("chosen event"),
     });
     this.element = element(
       "article",

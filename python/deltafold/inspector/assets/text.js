@@ -72,10 +72,11 @@ export class GrowingText {
 /** Returns the end of a block: after a line, else after a word, and never inside of a character. */
 function blockEnd(text, start, limit) {
   if (limit >= text.length) return text.length;
-  const line = text.lastIndexOf("\n", limit - 1);
-  if (line > start) return line + 1;
-  const word = text.lastIndexOf(" ", limit - 1);
-  if (word > start) return word + 1;
+  const room = text.slice(start, limit);
+  const line = room.lastIndexOf("\n") + 1;
+  if (line > 0) return start + line;
+  const word = room.lastIndexOf(" ") + 1;
+  if (word > 0) return start + word;
   const code = text.charCodeAt(limit - 1);
   const end = code >= 0xd800 && code < 0xdc00 ? limit + 1 : limit;
   return Math.max(end, start + 1);

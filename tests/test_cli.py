@@ -185,7 +185,12 @@ def test_inspect_opens_the_page_in_a_browser(
     recording: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[str] = []
-    monkeypatch.setattr("webbrowser.open", lambda url: opened.append(url) is None)
+
+    def open_page(url: str) -> bool:
+        opened.append(url)
+        return True
+
+    monkeypatch.setattr("webbrowser.open", open_page)
     assert main(["inspect", str(recording)]) == 0
     page = Path(capsys.readouterr().out.strip())
     assert opened == [page.as_uri()]
@@ -199,7 +204,10 @@ def test_inspect_says_that_no_browser_was_found(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("webbrowser.open", lambda _: False)
+    def open_nothing(_: str) -> bool:
+        return False
+
+    monkeypatch.setattr("webbrowser.open", open_nothing)
     assert main(["inspect", str(recording), "--out", str(tmp_path / "page.html")]) == 0
     assert "no browser was found" in capsys.readouterr().err
 

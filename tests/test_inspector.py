@@ -19,7 +19,7 @@ from deltafold.inspector import (
     make_page,
     read_page,
 )
-from deltafold.testing import Recording
+from deltafold.testing import Ending, Recording
 from wires import ANTHROPIC, CHAT, CHAT_ERROR
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -101,7 +101,7 @@ def test_an_event_has_the_time_of_its_last_byte() -> None:
     ("ending", "code"),
     [("cut", "connection_lost"), ("reset", "connection_lost"), ("stall", "timeout")],
 )
-def test_an_end_that_is_none_is_an_error_of_the_end(ending: str, code: str) -> None:
+def test_an_end_that_is_none_is_an_error_of_the_end(ending: Ending, code: str) -> None:
     recording = replace(Recording.of(said("one")), ending=ending)
     inspection = inspect_recording(recording, "openai-chat")
     assert [note[:3] for note in inspection.notes] == [(1, "error", code)]

@@ -46,6 +46,7 @@ mod partial_json;
 mod partial_tree;
 mod payload;
 mod plain_json;
+mod recent_bytes;
 mod refusal;
 mod signals;
 mod snapshot;

@@ -37,7 +37,7 @@ def chromium() -> Iterator[Browser]:
         raise RuntimeError(
             "no chromium on PATH: install it (Debian and Ubuntu: apt install chromium)"
         )
-    # The sandbox of Chromium refuses to run as root, as in a container.
+    # The sandbox of Chromium does not run as root, as in a container.
     options = ["--no-sandbox"] if os.geteuid() == 0 else []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=options)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from chromium import Watched, chromium, watched
+from chromium import Watched, watched
 from playwright.sync_api import Browser, Page
 from recordings import RECORDINGS, chat, chat_call
 
@@ -18,12 +18,6 @@ from deltafold.testing import Recording
 STEPS_TESTED = 60
 
 Shown = Callable[..., AbstractContextManager[Watched]]
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    with chromium() as started:
-        yield started
 
 
 @pytest.fixture

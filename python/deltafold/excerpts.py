@@ -16,8 +16,8 @@ from deltafold.contract import DeltaKind
 from deltafold.errors import ModelError
 
 _MOST_EVENTS: Final = 3
-_LONGEST_LINE: Final = 110
-_KEPT_BEGINNING: Final = 45
+_LONGEST_LINE: Final = 70
+_KEPT_BEGINNING: Final = 14
 _KEPT_END: Final = _LONGEST_LINE - _KEPT_BEGINNING - 1
 
 
@@ -54,7 +54,7 @@ def excerpt_of(
         is_whole = start == 0 or event.offset > start
         if is_whole and _fails(event.content, dialect):
             events = events[: place + 1]
-            mark = f"byte {event.offset}: this event"
+            mark = f"byte {event.offset}: this event failed"
             break
     shown = events[-_MOST_EVENTS:]
     width = len(str(shown[-1].offset))

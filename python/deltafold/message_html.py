@@ -20,7 +20,7 @@ _MOST_PARTS: Final = 500
 _PART: Final = "border-left:3px solid {colour};padding:0 0 0 .7em;margin:.3em 0"
 _TEXT: Final = "white-space:pre-wrap;overflow-wrap:anywhere"
 _CODE: Final = f"{_TEXT};font-family:monospace;font-size:.9em"
-_DIM: Final = "opacity:.75;font-size:.85em"
+_DIM: Final = "opacity:.75;font-size:.85em;margin:.3em 0"
 _COLOURS: Final = {"text": "#3b82f6", "thinking": "#a855f7", "tool_call": "#22a352"}
 
 

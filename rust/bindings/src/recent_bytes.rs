@@ -2,8 +2,8 @@
 //!
 //! In: the chunks of a body.  Out: the number of bytes read, and the last of them.
 //!
-//! Laws: a short chunk is kept as it is, and of a long one only its end, so that a stream keeps a few KiB.  No Python object
-//! is made or dropped under the lock.
+//! Laws: a short chunk is kept as it is, and of a long one only its end, so that a stream keeps a few KiB.  The chunks follow
+//! each other without a gap.  No Python object is made or dropped under the lock.
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -37,15 +37,23 @@ impl RecentBytes {
         };
         let Ok((length, kept)) = kept else { return };
         // A busy lock means that the chunks are being looked at, which misses this one.
-        let before = slot.try_lock().ok().and_then(|mut recent| recent.replace(kept, length));
+        let before = slot.try_lock().map(|mut recent| recent.keep(kept, length));
         drop(before);
     }
 
-    fn replace(&mut self, chunk: Py<PyBytes>, length: usize) -> Option<Py<PyBytes>> {
+    /// Keep a chunk and return those that are no longer kept: the oldest, or all before one that lost its beginning.
+    fn keep(&mut self, chunk: Py<PyBytes>, length: usize) -> [Option<Py<PyBytes>>; CHUNKS] {
         self.read = self.read.saturating_add(length as u64);
+        let mut before = <[Option<Py<PyBytes>>; CHUNKS]>::default();
+        if length > CHUNK_BYTES {
+            std::mem::swap(&mut before, &mut self.chunks);
+        }
         let place = self.next;
         self.next = (place + 1) % CHUNKS;
-        self.chunks.get_mut(place).and_then(|slot| slot.replace(chunk))
+        if let (Some(slot), Some(old)) = (self.chunks.get_mut(place), before.first_mut()) {
+            *old = old.take().or(slot.replace(chunk));
+        }
+        before
     }
 
     /// Return the number of bytes read, and the last chunks in their order.

@@ -158,6 +158,7 @@ function tokens(usage) {
     ["out", usage.outputTokens],
     ["reasoning", usage.reasoningTokens],
   ];
-  const told = known.filter(([, count]) => count != null);
+  const always = ["in", "out"];
+  const told = known.filter(([name, count]) => (always.includes(name) ? count != null : count));
   return told.map(([name, count]) => `${count.toLocaleString("en")} ${name}`).join(", ") || "not said";
 }

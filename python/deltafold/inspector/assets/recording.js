@@ -208,10 +208,10 @@ function pane(title, about, content) {
   return element("section", { class: "pane" }, head, content);
 }
 
-/** Returns an event on one line: its name, then what differs from the event before. */
+/** Returns an event on one line: what differs from the event before. */
 function preview(text, before) {
-  const [, name, data] = EVENT.exec(text) ?? [undefined, "", text];
-  const previous = EVENT.exec(before)?.[2] ?? before;
+  const [, name = "", data] = EVENT.exec(text) ?? [text, "", text];
+  const [, nameBefore = "", previous] = EVENT.exec(before) ?? [before, "", before];
   const most = Math.min(data.length, previous.length, COMPARED_CHARACTERS);
   let same = 0;
   while (same < most && data[same] === previous[same]) same++;
@@ -220,7 +220,8 @@ function preview(text, before) {
   const member = Math.max(data.lastIndexOf("{", same - 1), data.lastIndexOf(",", same - 1)) + 1;
   const skipped = member > SHORTEST_SKIPPED ? member : 0;
   const shown = data.slice(skipped, skipped + 2 * PREVIEW_CHARACTERS).trim();
-  return beginning(`${name}${name && " "}${skipped > 0 ? "…" : ""}${shown}`, PREVIEW_CHARACTERS);
+  const named = name !== nameBefore ? `${name} ` : "";
+  return beginning(named + (skipped > 0 ? "…" : "") + shown, PREVIEW_CHARACTERS);
 }
 
 function endOf(recording) {

@@ -35,16 +35,17 @@ export class Rows {
     new ResizeObserver(() => this.drawSoon()).observe(this.box);
   }
 
-  /** Marks a row as the current one, and brings it into view. */
+  /** Marks a row as the current one, and brings it into view: after a leap to the middle. */
   select(index) {
     this.active = index;
     const top = index * ROW_PIXELS;
     const height = this.box.clientHeight;
     if (index >= 0 && height > 0) {
-      if (top < this.box.scrollTop) this.box.scrollTop = top;
-      else if (top + ROW_PIXELS > this.box.scrollTop + height) {
-        this.box.scrollTop = top + ROW_PIXELS - height;
-      }
+      const above = this.box.scrollTop - top;
+      const below = top + ROW_PIXELS - this.box.scrollTop - height;
+      if (Math.max(above, below) > 2 * ROW_PIXELS) this.box.scrollTop = top - height / 2;
+      else if (above > 0) this.box.scrollTop = top;
+      else if (below > 0) this.box.scrollTop = top + ROW_PIXELS - height;
     }
     this.drawSoon();
   }

@@ -88,7 +88,7 @@ export class Timeline {
       pen.fillRect(left, top + 4, 2, LANE_PIXELS - 8);
     }
     for (const [event, level] of track.recording.notes) {
-      const left = place(track.seconds[event]);
+      const left = Math.min(width - 8, Math.max(5, place(track.seconds[event])));
       pen.fillStyle = colour(level === "error" ? "bad" : "warn");
       pen.beginPath();
       pen.moveTo(left + 1, top + 10);

@@ -223,6 +223,18 @@ def test_the_first_event_that_differs_is_found(
     assert told[1] in found.right
 
 
+def test_counts_are_compared_after_the_content() -> None:
+    fewer = ANTHROPIC.replace(b'"output_tokens":3', b'"output_tokens":2')
+    one, other = seen(ANTHROPIC, "anthropic-messages"), seen(fewer, "anthropic-messages")
+    found = first_difference(one, other)
+    assert found is not None
+    assert (found.left_event, found.left[:5]) == (0, "usage")
+    both = seen(fewer.replace(b"JP", b"KR"), "anthropic-messages")
+    found = first_difference(one, both)
+    assert found is not None
+    assert "JP" in found.left
+
+
 def test_an_error_differs_from_a_success() -> None:
     found = first_difference(seen(CHAT, "openai-chat"), seen(CHAT_ERROR, "openai-chat"))
     assert found is not None

@@ -71,6 +71,12 @@ def _command(
     return parser
 
 
+def _add_dialect(parser: argparse.ArgumentParser) -> None:
+    names = dialect_names()
+    about = f"the protocol, else detected: {', '.join(names)}"
+    parser.add_argument("--dialect", choices=names, metavar="NAME", help=about)
+
+
 def _fold(commands: _Commands) -> None:
     def run(given: argparse.Namespace) -> int:
         from deltafold.cli.folding import fold_files
@@ -81,7 +87,7 @@ def _fold(commands: _Commands) -> None:
     parser.add_argument(
         "files", nargs="*", default=["-"], metavar="FILE", help="a body; - is standard input"
     )
-    parser.add_argument("--dialect", choices=dialect_names(), help="the protocol; else detected")
+    _add_dialect(parser)
     parser.add_argument(
         "--json",
         action="store_true",
@@ -116,7 +122,7 @@ def _inspect(commands: _Commands) -> None:
 
     parser = _command(commands, "inspect", "show on a page what a recorded stream did", run)
     parser.add_argument("file", nargs="?", default="-", help="a recording, a body or a page")
-    parser.add_argument("--dialect", choices=dialect_names(), help="the protocol; else detected")
+    _add_dialect(parser)
     parser.add_argument(
         "--diff", metavar="OTHER", help="show another one beside it, and the first difference"
     )

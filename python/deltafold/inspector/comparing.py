@@ -5,7 +5,8 @@ In: two inspections; of two recordings, or of one recording by two versions of d
 
 Laws: what the deltas carry is compared, not how it was cut: the texts of a part are one text,
 however many deltas carry it. Request ids differ between two calls, so that they are not compared;
-tool call ids are compared by the order of the calls.
+tool call ids are compared by the order of the calls. Usage is compared after everything else,
+because its details differ between most calls.
 """
 
 import json
@@ -47,7 +48,11 @@ def first_difference(left: Inspection, right: Inspection) -> Difference | None:
     >>> first_difference(inspection, inspection) is None
     True
     """
-    lefts, rights = _steps(left), _steps(right)
+    content = _first(_steps(left, counts=False), _steps(right, counts=False))
+    return content or _first(_steps(left, counts=True), _steps(right, counts=True))
+
+
+def _first(lefts: "Iterator[_Step]", rights: "Iterator[_Step]") -> Difference | None:
     one, other = next(lefts), next(rights)
     while one.place == other.place:
         if one.place == _END:
@@ -80,9 +85,12 @@ class _Step:
 _END: Final = "the end of the stream"
 
 
-def _steps(inspection: Inspection) -> Iterator[_Step]:
+def _steps(inspection: Inspection, *, counts: bool) -> Iterator[_Step]:
+    """Yield what the deltas add: the counts of usage alone, or everything else."""
     calls: dict[object, int] = {}
     for event, kind, payload, _ in inspection.deltas:
+        if (kind == "usage") != counts:
+            continue
         facts = {name: value for name, value in payload.items() if name not in _NOT_COMPARED}
         call = facts.pop("toolCallId", None)
         number = "" if call is None else f" of call {calls.setdefault(call, len(calls)) + 1}"

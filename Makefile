@@ -99,7 +99,7 @@ clients: .venv-test/installed $(CLIENT_MODULES) ## agents that nobody here wrote
 	PYTHONPATH=tests:clients .venv-test/bin/python -m pytest -c clients/pytest.ini --rootdir clients clients
 
 browser: .venv-browser/installed ## the page of `deltafold inspect` in a browser: content, keys, accessibility, times (needs chromium)
-	PYTHONPATH=browser .venv-browser/bin/python -m pytest -c browser/pytest.ini --rootdir browser browser
+	PYTHONPATH=browser:tests .venv-browser/bin/python -m pytest -c browser/pytest.ini --rootdir browser browser
 	PYTHONPATH=browser .venv-browser/bin/python browser/measure.py
 
 fuzz: .venv-test/installed ## the whole path and every target of rust/fuzz, SECONDS_EACH seconds each (needs nightly, cargo-fuzz)

@@ -12,8 +12,11 @@ from playwright.sync_api import Browser, Page
 from recordings import RECORDINGS, chat, chat_call
 
 from deltafold import Message, MessageAssembler, MessageDelta
+from deltafold.gateway import create_app
+from deltafold.gateway.replaying import ReplayTable
 from deltafold.inspector import Inspection, first_difference, inspect_recording, make_page
 from deltafold.testing import Recording
+from gateways import served
 
 STEPS_TESTED = 60
 
@@ -283,3 +286,19 @@ def test_two_equal_recordings_say_so(shown: Shown) -> None:
     inspection = inspection_of("openai-chat")
     with shown(inspection, inspection) as seen:
         assert "say the same" in seen.page.locator(".difference").inner_text()
+
+
+def test_a_gateway_shows_its_recordings(browser: Browser) -> None:
+    recordings = {"a <b>": RECORDINGS["openai-chat"], "c/d": RECORDINGS["gemini"]}
+    with served(create_app(ReplayTable(recordings))) as url:
+        page = browser.new_page()
+        page.goto(f"{url}/inspect")
+        assert page.locator("a").all_text_contents() == list(recordings)
+        assert Axe().run(page).response["violations"] == []
+        address = page.get_by_role("link", name="c/d").get_attribute("href")
+        page.close()
+        with watched(browser, f"{url}{address}") as seen:
+            dialect, recording = recordings["c/d"]
+            inspection = inspect_recording(recording, dialect)
+            assert_shows(seen.page, inspection, len(inspection.texts) - 1)
+            assert seen.problems == []

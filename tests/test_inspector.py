@@ -19,9 +19,11 @@ from deltafold.inspector import (
     make_page,
     read_page,
 )
+from deltafold.inspector.page import MODULES
 from deltafold.testing import Ending, Recording
 from wires import ANTHROPIC, CHAT, CHAT_ERROR
 
+ASSETS = Path(deltafold.__file__).parent / "inspector" / "assets"
 FIXTURES = Path(__file__).parent / "fixtures"
 BODIES = sorted(path for path in FIXTURES.glob("*/*/wire.*") if "+" not in path.parent.parent.name)
 HOSTILE = "</script><script>alert(1)</script><!--<img src=x onerror=alert(1)>\u2028\u0000"
@@ -165,6 +167,26 @@ def test_the_page_holds_hostile_text_as_data_alone() -> None:
     assert "<img" not in page
     assert "\u2028" not in page.partition('id="data"')[2]
     assert HOSTILE in read_page(page)[0].texts[0] + read_page(page)[0].texts[1]
+
+
+IMPORTED = re.compile(r"^import { (.+) } from \"./(\w+).js\";$", re.MULTILINE)
+DECLARED = re.compile(r"^(export )?(?:const|let|class|function) (\w+)", re.MULTILINE)
+MODULE_WORDS = re.compile(r"^(?:import|export)\b", re.MULTILINE)
+
+
+def test_the_scripts_are_modules_that_can_be_joined() -> None:
+    owners: dict[str, str] = {}
+    exported: dict[str, set[str]] = {}
+    for name in MODULES:
+        source = (ASSETS / f"{name}.js").read_text(encoding="utf-8")
+        for names, other in IMPORTED.findall(source):
+            assert set(names.split(", ")) <= exported[other], (name, other)
+        declared = DECLARED.findall(source)
+        for _, identifier in declared:
+            assert owners.setdefault(identifier, name) == name, identifier
+        exported[name] = {identifier for is_exported, identifier in declared if is_exported}
+    assert {f"{name}.js" for name in MODULES} == {path.name for path in ASSETS.glob("*.js")}
+    assert not MODULE_WORDS.search(make_page([seen(b"", "openai-chat")]))
 
 
 def test_the_page_is_small_and_loads_nothing() -> None:

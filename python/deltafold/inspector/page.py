@@ -8,7 +8,7 @@ end or begin. The policy of the page allows the two inline elements by their has
 and style. It forbids network access, and strings as HTML or code (Trusted Types).
 
 The sources are the files of `assets`. Each script is an ES module of its own, for editors and type
-checkers; the page holds them as one module, joined in the order of `_MODULES` without their imports
+checkers; the page holds them as one module, joined in the order of `MODULES` without their imports
 and exports. Joining needs no tool, so that the wheel is built without npm, and the script of the
 page is the readable source.
 """
@@ -27,7 +27,7 @@ from deltafold.contract import json_array, json_object
 from deltafold.inspector.comparing import Difference
 from deltafold.inspector.inspection import Inspection
 
-_MODULES: Final = (
+MODULES: Final = (
     "text",
     "rows",
     "tree",
@@ -109,7 +109,7 @@ def read_page(page: str) -> list[Inspection]:
 def _frame() -> tuple[str, str, str]:
     """Return the page around its title and its data."""
     style = _style()
-    script = "\n" + "\n".join(_MODULE_LINE.sub("", _asset(f"{name}.js")) for name in _MODULES)
+    script = "\n" + "\n".join(_MODULE_LINE.sub("", _asset(f"{name}.js")) for name in MODULES)
     policy = _POLICY.format(script=_hash(script), style=_hash(style))
     page = _asset("page.html").replace("POLICY", policy).replace("STYLE", style)
     before, _, after = page.partition("TITLE")

@@ -1,6 +1,7 @@
 """The page of the inspector in a browser: its content, its keys, and what it must not do."""
 
 import json
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -238,6 +239,16 @@ def test_keys_lead_from_problem_to_problem(shown: Shown) -> None:
         page.keyboard.press("p")
         before = [event for event in events if event < len(inspection.texts) - 1]
         assert page.locator("article").get_attribute("data-event") == str(before[-1])
+
+
+def test_the_time_line_shows_what_had_come_at_each_time(shown: Shown) -> None:
+    inspection = inspection_of("anthropic-messages call")
+    with shown(inspection) as seen:
+        for seconds in (0.0, 0.39, 0.45, 0.62, 1.0, 1.777, 2.5, 99.0):
+            seen.page.locator("input[type=range]").fill(str(min(seconds, inspection.seconds[-1])))
+            event = bisect_right(inspection.seconds, seconds) - 1
+            assert seen.page.locator("article").get_attribute("data-event") == str(event)
+            assert_shows(seen.page, inspection, event)
 
 
 def test_playing_shows_every_event_and_stops_at_the_end(shown: Shown) -> None:

@@ -13,7 +13,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from itertools import accumulate
-from typing import Any, Final, Literal, Self, TypeAlias, cast
+from typing import Final, Literal, Self, TypeAlias
+
+from pydantic import TypeAdapter
 
 from deltafold._core import (
     FIRST_REFUSAL,
@@ -90,12 +92,9 @@ class Inspection:
         """Make the inspection of the fields that a page holds.
 
         Raises:
-            ValueError: a field is missing; another version of deltafold wrote the page.
+            ValueError: a field is missing or has another type; another version wrote the page.
         """
-        names = [field.name for field in fields(cls)]
-        if missing := [name for name in names if name not in members]:
-            raise ValueError(f"the page has no {missing[0]!r}")
-        return cls(**{name: cast("Any", members[name]) for name in names})
+        return TypeAdapter(cls).validate_python(members)
 
 
 def inspect_recording(recording: Recording, dialect: str, name: str = "recording") -> Inspection:

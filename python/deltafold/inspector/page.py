@@ -100,9 +100,14 @@ def read_page(page: str) -> list[Inspection]:
     _, start, rest = page.partition(_DATA_START)
     if not start:
         raise ValueError("not a page of `deltafold inspect`")
-    shown = json_object(json.loads(rest.partition(_DATA_END)[0])) or {}
+    try:
+        shown = json_object(json.loads(rest.partition(_DATA_END)[0])) or {}
+    except RecursionError as error:
+        raise ValueError("the data of the page are nested too deeply") from error
     recordings = [json_object(one) for one in json_array(shown.get("recordings")) or ()]
-    return [Inspection.from_dict(one) for one in recordings if one is not None]
+    if not recordings:
+        raise ValueError("the page has no recording")
+    return [Inspection.from_dict(one or {}) for one in recordings]
 
 
 @cache

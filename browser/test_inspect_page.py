@@ -212,6 +212,7 @@ def test_the_page_is_used_by_keyboard_alone(shown: Shown) -> None:
         assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "deltas"
         page.keyboard.press("?")
         assert page.locator("dialog").is_visible()
+        assert Axe().run(page).response["violations"] == []
         page.keyboard.press("Escape")
         assert not page.locator("dialog").is_visible()
         page.keyboard.press("]")

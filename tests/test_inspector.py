@@ -113,7 +113,7 @@ def test_a_refusal_is_one_event_with_its_status() -> None:
     recording = Recording.error(429, {"error": {"message": "too many", "code": "rate_limit"}})
     inspection = inspect_recording(recording, "openai-chat")
     assert len(inspection.texts) == 2
-    assert [note[2] for note in inspection.notes] == ["rate_limited"]
+    assert [note[:3] for note in inspection.notes] == [(0, "error", "rate_limited")]
 
 
 def test_a_response_without_headers_is_an_error() -> None:

@@ -187,7 +187,8 @@ class _Inspecting:
 
     def _decode(self) -> None:
         recording, core = self._recording, self._core
-        last = len(self._starts) - 1
+        # The error of a refusal is its body, and known when the body has ended.
+        last = 0 if recording.status >= FIRST_REFUSAL else len(self._starts) - 1
         if not recording.before_headers:
             core.opened(Source(iter(()), _nothing, recording.status, recording.headers))
             for number, event in enumerate(self._events()):

@@ -2,7 +2,7 @@
 
 In: a stream that is being read.  Out: a display of its message, which is updated meanwhile.
 
-Law: IPython is imported only when IPython has asked for the display.
+Law: IPython is imported only when it has asked for the display, and pydantic only for a message.
 """
 
 import time
@@ -10,8 +10,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, Final, Protocol
 
-from deltafold.message_html import message_html
-from deltafold.messages import Message
+from deltafold import data_types
 
 _SECONDS_BETWEEN_UPDATES: Final = 0.1
 
@@ -24,7 +23,7 @@ class ShownStream(Protocol):
         """Status of the stream."""
         ...
 
-    def snapshot(self) -> Message:
+    def snapshot(self) -> "data_types.Message":
         """Return the message so far."""
         ...
 
@@ -67,5 +66,7 @@ def _bundle(stream: ShownStream) -> dict[str, str]:
 
 def stream_html(stream: ShownStream) -> str:
     """Return the message of a stream so far, and the status of the stream."""
+    from deltafold.message_html import message_html  # noqa: PLC0415 - it loads pydantic
+
     message = stream.snapshot()
     return message_html(message.parts, message.meta, f"stream {stream.status}")

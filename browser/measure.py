@@ -1,12 +1,16 @@
 """Times of the page in a browser: opening 10 MB, scrolling through it, playing pauses.
 
 In: recordings that are made here.  Out: a line for each measurement; exit code 1 if one of them
-misses its bound in each of three tries, because other work on the machine slows a browser too.
+misses its bound.
+
+Law: a figure is the best of up to five tries, because other work on the machine adds to each of
+them. A task of the browser is as long as it blocks the page, also while another process runs.
 """
 
 import sys
 import tempfile
 from collections.abc import Callable
+from math import inf
 from pathlib import Path
 from statistics import median
 from typing import Final
@@ -18,7 +22,7 @@ from recordings import chat, chat_call
 from deltafold.inspector import inspect_recording, make_page
 from deltafold.testing import Recording
 
-TRIES: Final = 3
+TRIES: Final = 5
 BYTES: Final = 10_000_000
 LARGE: Final[dict[str, Callable[[], bytes]]] = {
     "10 MB of short texts": lambda: chat(*["some words "] * (BYTES // 107)),
@@ -64,24 +68,27 @@ def measure_large(browser: Browser, name: str, body: bytes, folder: Path) -> boo
     file = folder / "large.html"
     inspection = inspect_recording(Recording.of(body), "openai-chat", name)
     file.write_text(make_page([inspection]), encoding="utf-8", newline="")
+    opened, blocked = inf, dict.fromkeys(LISTS, inf)
     for _ in range(TRIES):
         with watched(browser, file.as_uri()) as seen:
             page = seen.page
             # The page notes when its first frame was drawn, in milliseconds since loading began.
-            opened = float(page.locator("#page").get_attribute("data-ready") or 0) / 1000
+            ready = page.locator("#page").get_attribute("data-ready")
+            opened = min(opened, float(ready or inf) / 1000)
             page.evaluate(WATCH_TASKS)
             for box in LISTS:
+                page.evaluate("window.tasks.length = 0")
                 page.evaluate(SCROLL, box)
-            blocked = max([0.0, *page.evaluate("window.tasks")])
-        size = file.stat().st_size / 1e6
-        print(
-            f"{name}: {len(body) / 1e6:.1f} MB, {len(inspection.texts)} events, "
-            f"page {size:.1f} MB: open after {opened:.2f} s, "
-            f"longest task while scrolling {blocked:.0f} ms"
-        )
-        if opened <= MOST_SECONDS_TO_OPEN and blocked <= MOST_MILLISECONDS_BLOCKED:
-            return True
-    return False
+                blocked[box] = min(blocked[box], max([0.0, *page.evaluate("window.tasks")]))
+        longest = max(blocked.values())
+        if opened <= MOST_SECONDS_TO_OPEN and longest <= MOST_MILLISECONDS_BLOCKED:
+            break
+    print(
+        f"{name}: {len(body) / 1e6:.1f} MB, {len(inspection.texts)} events, "
+        f"page {file.stat().st_size / 1e6:.1f} MB: open after {opened:.2f} s, "
+        f"longest task while scrolling {longest:.0f} ms"
+    )
+    return opened <= MOST_SECONDS_TO_OPEN and longest <= MOST_MILLISECONDS_BLOCKED
 
 
 def measure_pauses(browser: Browser, folder: Path) -> bool:
@@ -120,7 +127,7 @@ def main() -> int:
         kept = [measure_large(browser, what, make(), folder) for what, make in LARGE.items()]
         kept.append(measure_pauses(browser, folder))
     if not all(kept):
-        print("a bound was missed three times", file=sys.stderr)
+        print("a bound was missed", file=sys.stderr)
     return 0 if all(kept) else 1
 
 

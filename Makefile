@@ -26,7 +26,7 @@ OLDER_FRAMEWORKS := $(foreach name,litellm strands,$(wildcard frameworks/test_$(
 
 SECONDS_EACH ?= 60
 
-.PHONY: help demo docs docs-serve test test-local lint bench compare compare-loops frameworks bench-frameworks bench-gateway judges clients fuzz gate gate-bless wheel wheels newcomer extras release-check bless clean
+.PHONY: help demo docs docs-serve test test-local lint bench compare compare-loops frameworks bench-frameworks bench-gateway judges clients browser fuzz gate gate-bless wheel wheels newcomer extras release-check bless clean
 
 help: ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1@/p' $(firstword $(MAKEFILE_LIST)) | awk -F@ '{ printf "%-22s %s\n", $$1, $$2 }'
@@ -97,6 +97,10 @@ judges: .venv-judges/installed $(NODE_MODULES) $(GO_JUDGES) ## the official Type
 
 clients: .venv-test/installed .venv-aider/ready $(CLIENT_MODULES) ## agents that nobody here wrote, against the gateway (needs npm)
 	PYTHONPATH=tests:clients .venv-test/bin/python -m pytest -c clients/pytest.ini --rootdir clients clients
+
+browser: .venv-browser/installed ## the page of `deltafold inspect` in a browser: content, keys, accessibility, times (needs chromium)
+	PYTHONPATH=browser:tests .venv-browser/bin/python -m pytest -c browser/pytest.ini --rootdir browser browser
+	PYTHONPATH=browser .venv-browser/bin/python browser/measure.py
 
 fuzz: .venv-test/installed ## the whole path and every target of rust/fuzz, SECONDS_EACH seconds each (needs nightly, cargo-fuzz)
 	.venv-test/bin/python tools/differential_fuzz.py --seconds $(SECONDS_EACH)

@@ -237,7 +237,8 @@ def value_of(schema: Mapping[str, Any], whole: Mapping[str, Any] | None = None) 
 def surround(folder: Path, server: ReplayServer, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Write the files, set the keys and addresses, and return the names that blocks may use."""
     recording = (DEMO / "openai-chat.parallel-calls.sse").read_bytes()
-    (folder / "recording.sse").write_bytes(recording)
+    for name in ("recording.sse", "monday.sse", "tuesday.sse"):
+        (folder / name).write_bytes(recording)
     (folder / "tide.png").write_bytes(PNG)
     (folder / "tides.pdf").write_bytes(b"%PDF-1.4\n")
     (folder / "recordings").mkdir()

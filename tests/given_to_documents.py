@@ -8,6 +8,7 @@ Laws: a page without a row here defines everything itself.
 import json
 from collections.abc import Callable
 from contextlib import ExitStack
+from operator import methodcaller
 from typing import Any, Final
 
 import deltafold
@@ -87,8 +88,14 @@ def _transcoding(names: Names, stack: ExitStack) -> None:
     }
 
 
+def _inspect(names: Names, stack: ExitStack) -> None:  # noqa: ARG001 - as above
+    # A function of notebooks; tests/test_notebook.py and browser/ have the real display.
+    names["display"] = methodcaller("_repr_html_")
+
+
 GIVEN: Final[dict[str, Callable[[Names, ExitStack], None]]] = {
     "docs/conversation.md": _conversation,
+    "docs/inspect.md": _inspect,
     "docs/models.md": _models,
     "docs/transcoding.md": _transcoding,
 }

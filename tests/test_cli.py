@@ -10,6 +10,7 @@ import pytest
 
 from deltafold import Message, fold_choices
 from deltafold.cli import main
+from deltafold.testing import Recording
 from wires import ANTHROPIC, CHAT, CHAT_ERROR
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -68,6 +69,8 @@ def test_a_stream_that_ends_in_an_error_shows_what_came_and_exits_with_1(
     [
         ["fold", "/no/such/file", "--dialect", "openai-chat"],
         ["fold", "/no/such/file"],
+        ["inspect", "/no/such/file"],
+        ["inspect", "/no/such/file", "--dialect", "gemini"],
         ["transcode", "/no/such/file", "--to", "ollama"],
         ["models", "no-such-vendor"],
         ["models", "no-such-vendor/model"],
@@ -158,3 +161,76 @@ def test_transcode_of_a_failed_stream_exits_with_1(
     path.write_bytes(CHAT_ERROR)
     assert main(["transcode", str(path), "--from", "openai-chat", "--to", "ollama"]) == 1
     assert b"ended in an error" in capfdbinary.readouterr().err
+
+
+def test_fold_reads_a_recording_with_times(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "body.jsonl"
+    Recording.of_events(CHAT, delay=0.5).save(path)
+    assert main(["fold", str(path), "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["parts"]) == 4
+
+
+def test_inspect_writes_a_page_that_needs_nothing_else(
+    recording: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "page.html"
+    assert main(["inspect", str(recording), "--out", str(page), "--no-open"]) == 0
+    assert capsys.readouterr().out == f"{page}\n"
+    assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_inspect_opens_the_page_in_a_browser(
+    recording: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+
+    def open_page(url: str) -> bool:
+        opened.append(url)
+        return True
+
+    monkeypatch.setattr("webbrowser.open", open_page)
+    assert main(["inspect", str(recording)]) == 0
+    page = Path(capsys.readouterr().out.strip())
+    assert opened == [page.as_uri()]
+    assert page.stat().st_mode & 0o077 == 0
+    page.unlink()
+
+
+def test_inspect_says_that_no_browser_was_found(
+    recording: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def open_nothing(_: str) -> bool:
+        return False
+
+    monkeypatch.setattr("webbrowser.open", open_nothing)
+    assert main(["inspect", str(recording), "--out", str(tmp_path / "page.html")]) == 0
+    assert "no browser was found" in capsys.readouterr().err
+
+
+def test_inspect_names_the_first_difference_and_exits_with_1(
+    recording: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other, page = tmp_path / "other.sse", str(tmp_path / "page.html")
+    other.write_bytes(ANTHROPIC.replace(b"JP", b"KR"))
+    command = ["inspect", str(recording), "--diff", str(other), "--out", page, "--no-open"]
+    assert main(command) == 1
+    left, right, written = capsys.readouterr().out.splitlines()
+    assert "KR" in right
+    assert left.startswith(str(recording))
+    assert ", event " in left
+    assert written == page
+
+
+def test_inspect_compares_a_recording_with_an_earlier_page(
+    recording: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    earlier, page = str(tmp_path / "earlier.html"), str(tmp_path / "page.html")
+    assert main(["inspect", str(recording), "--out", earlier, "--no-open"]) == 0
+    command = ["inspect", earlier, "--diff", str(recording), "--out", page, "--no-open"]
+    assert main(command) == 0
+    assert "have the same deltas" in capsys.readouterr().out

@@ -101,7 +101,8 @@ def test_the_commands_of_a_shell_block_run(
             elif "deltafold" in words and words[0] in {"cat", "deltafold"}:
                 ended = subprocess.run(
                     ["/bin/sh", "-c", line],
-                    env={**os.environ, "PATH": path},
+                    # `true` stands for a browser.
+                    env={**os.environ, "PATH": path, "BROWSER": "true", "TMPDIR": str(tmp_path)},
                     capture_output=True,
                     text=True,
                     check=False,

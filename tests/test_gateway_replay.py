@@ -1,5 +1,6 @@
 """A gateway that answers from recordings."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ import deltafold
 from deltafold import MisuseError
 from deltafold.dialects import DIALECTS
 from deltafold.gateway import create_app, replay_table
+from deltafold.gateway.replaying import ReplayTable
+from deltafold.inspector import read_page
 from deltafold.testing import Recording
 from gateways import served
 from test_gateway import CALLS, TEXT, recorded
@@ -82,3 +85,36 @@ def test_a_folder_without_recordings_is_named(tmp_path: Path) -> None:
     (tmp_path / "cut.jsonl").write_bytes(b'{"recording": 99}\n')
     with pytest.raises(MisuseError, match=r"cut\.jsonl: not a recording"):
         replay_table(tmp_path)
+
+
+def test_a_browser_is_shown_the_recordings_and_their_differences() -> None:
+    name = "a <b> & c/ü"
+    recordings = {
+        name: ("gemini", recorded(TEXT, "gemini")),
+        "calls": ("anthropic-messages", recorded(CALLS, "anthropic-messages")),
+    }
+    with served(create_app(ReplayTable(recordings))) as url:
+        index = httpx2.get(f"{url}/inspect")
+        assert index.headers["content-type"].startswith("text/html")
+        assert "frame-ancestors 'none'" in index.headers["content-security-policy"]
+        assert "<b>" not in index.text
+        addresses = re.findall('<a href="([^"]+)"', index.text)
+        pages = [httpx2.get(url + address).text for address in addresses]
+        assert [read_page(page)[0].name for page in pages] == list(recordings)
+        both = read_page(httpx2.get(f"{url}/inspect/calls", params={"diff": name}).text)
+        assert [inspection.name for inspection in both] == ["calls", name]
+        assert httpx2.get(f"{url}/inspect/no-such").status_code == 404
+
+
+def test_recordings_are_not_shown_under_the_name_of_another_host() -> None:
+    table = ReplayTable({"text": ("gemini", recorded(TEXT, "gemini"))})
+    with served(create_app(table)) as url, served(create_app(table, allow_anyone=True)) as open_url:
+        for path in ("/inspect", "/inspect/text"):
+            foreign = {"host": "rebound.example"}
+            assert httpx2.get(url + path, headers=foreign).status_code == 403
+            assert httpx2.get(open_url + path, headers=foreign).status_code == 200
+
+
+def test_a_gateway_in_front_of_models_has_no_such_page() -> None:
+    with served(create_app({"m": "openai/gpt-5"})) as url:
+        assert httpx2.get(f"{url}/inspect").status_code == 404

@@ -87,3 +87,8 @@ def test_long_values_are_shortened_with_their_length() -> None:
     assert short("a" * 61) == f"'{'a' * 60}'... (61 characters)"
     assert short(["a"] * 9) == "['a', 'a', 'a', 'a', 'a', 'a', ...]"
     assert short("short") == "'short'"
+
+
+def test_repr_of_a_part_begins_with_its_content() -> None:
+    part = ThinkingPart(text="why", provider_state={"dialect": "gemini", "data": {}})
+    assert repr(part).startswith("ThinkingPart(text='why', provider_state={")

@@ -62,7 +62,9 @@ class ModelError(DeltafoldError):
 
     `str()` is one line with the failure and the next step. `retry_after` is in seconds.
     `partial_message` holds everything that was received before the failure. `body` is the beginning
-    of the response's body (at most 65,536 characters), if the failure was a response.
+    of the response's body (at most 65,536 characters), if the failure was a response. `excerpt` has
+    the last events of a stream before the failure, with the offset marked; tracebacks show it in a
+    terminal, in IPython and in notebooks. Elsewhere it is None, because logs keep tracebacks.
 
     >>> try:
     ...     deltafold.fold(body[:500], "openai-chat")
@@ -97,6 +99,7 @@ class ModelError(DeltafoldError):
         self.warnings: list[dict[str, object]] = [dict(warning) for warning in warnings]
         self.partial_message: data_types.Message | None = partial_message
         self.body: str | None = body
+        self.excerpt: str | None = None
 
     @classmethod
     def from_fields(

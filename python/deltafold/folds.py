@@ -8,9 +8,17 @@ Laws: those of `streams.py`; a body in one piece is folded with the GIL released
 from collections.abc import AsyncIterable, Iterable
 from typing import Final, Unpack, cast
 
-from deltafold import data_types
-from deltafold._core import Decoder, Fold, MessageAssembler, fold_bodies, fold_chunks
+from deltafold import data_types, excerpts
+from deltafold._core import (
+    Decoder,
+    Fold,
+    MessageAssembler,
+    event_ends,
+    fold_bodies,
+    fold_chunks,
+)
 from deltafold.bodies import whole_body
+from deltafold.errors import ModelError
 from deltafold.stream_core import DecoderOptions
 from deltafold.streams import astream, stream
 
@@ -18,6 +26,7 @@ __all__ = ["Fold", "afold", "fold", "fold_many"]
 
 # Types of chunks that are all held already: nothing is waited for, can fail or is closed.
 _HELD: Final = frozenset({list, tuple})
+_EXCERPT_BYTES: Final = 8192
 
 
 def fold(
@@ -36,12 +45,36 @@ def fold(
         UnknownDialectError: there is no such dialect.
     """
     if isinstance(body, bytes | bytearray | memoryview):
-        return fold_many([whole_body(body)], dialect, threads=1, **options)[0].build_final_message()
+        whole = whole_body(body)
+        try:
+            return fold_many([whole], dialect, threads=1, **options)[0].build_final_message()
+        except ModelError as error:
+            _explain(error, whole, dialect)
+            raise
     # A given status may be a refusal, which the stream reads in another way.
     if type(body) in _HELD and "status" not in options:
-        return fold_chunks(cast("list[bytes]", body), dialect, options)
+        chunks = cast("list[bytes]", body)
+        try:
+            return fold_chunks(chunks, dialect, options)
+        except ModelError as error:
+            _explain(error, b"".join(chunks), dialect)
+            raise
     with stream(body, dialect, **options) as opened:
         return opened.final_message()
+
+
+def _explain(error: ModelError, body: bytes, dialect: str) -> None:
+    """Give an error the last events of a body up to the one that ends it."""
+    if not excerpts.IS_WATCHED:
+        return
+    decoder, start = Decoder(dialect), 0
+    for end in [*event_ends(body, dialect), len(body)]:
+        decoder.feed(body[start:end])
+        start = end
+        if decoder.finished:
+            break
+    tail = body[max(0, start - _EXCERPT_BYTES) : start]
+    excerpts.explain(error, excerpts.excerpt_of(start, tail, dialect))
 
 
 def fold_many(

@@ -37,6 +37,7 @@ from deltafold._core import (
     text_message,
 )
 from deltafold.contract import FinishReason
+from deltafold.message_html import message_html
 from deltafold.message_lines import lines_of
 from deltafold.parts import (
     ContentPart,
@@ -332,6 +333,10 @@ class Message(WireModel):
         meta = self.meta
         lines = lines_of(self.parts, meta.finish_reason, meta.usage, meta.warnings)
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """Return the message as a notebook shows it."""
+        return message_html(self.parts, self.meta)
 
     def _shown(self) -> Iterator[tuple[str, object]]:
         yield "role", self.role.value

@@ -63,7 +63,8 @@ class ShortRepr:
     def __repr_args__(self) -> "Iterator[tuple[str | None, Any]]":
         """Yield the members whose value is not the default, for `str` and for rich."""
         fields = cast("Mapping[str, FieldInfo]", getattr(type(self), "model_fields"))  # noqa: B009 - of the pydantic model
-        for name, field in fields.items():
+        # Inherited, and so the first field, but the least that a reader looks for.
+        for name, field in sorted(fields.items(), key=lambda item: item[0] == "provider_state"):
             value = getattr(self, name)
             if field.repr and value is not None and value not in (field.default, [], {}):
                 yield name, value

@@ -15,13 +15,14 @@ from datetime import datetime
 from functools import partial
 from typing import Final, Literal, Protocol, TypeAlias, TypedDict
 
-from deltafold import _core, data_types
+from deltafold import _core, data_types, excerpts
 from deltafold._core import DeltaBatch, Limits, StreamReader, StreamTimes, set_late_fields
 from deltafold.contract import DeltaKind, ErrorCode
 from deltafold.error_mapping import ErrorFields, ErrorMapper
 from deltafold.errors import ModelError
 from deltafold.exceptions import DeltafoldError, MisuseError
 from deltafold.foreign_text import well_formed
+from deltafold.notebook import LiveDisplay
 from deltafold.transports.response_info import ResponseHook, ResponseInfo
 from deltafold.transports.secrets import NOTHING_TO_REDACT, Redactor
 from deltafold.transports.sources import AsyncSource, Source
@@ -107,6 +108,7 @@ class StreamCore(StreamReader):
 
     # Most streams set none of these.
     _cause: Exception | None = None
+    display: LiveDisplay | None = None
     _failure_body: str | None = None
     _head: tuple[int, Mapping[str, str]] | None = None
     _observer: Observer | None = None
@@ -258,6 +260,11 @@ class StreamCore(StreamReader):
         if error.provider_code is not None:
             error.provider_code = self.redactor.text(error.provider_code)
         error.body = self._failure_body
+        # The error of a response has its body.
+        if excerpts.IS_WATCHED and self._failure_body is None:
+            read, chunks = self.recent_chunks()
+            tail, redacted = b"".join(chunks), self.redactor.content
+            excerpts.explain(error, excerpts.excerpt_of(read, tail, self.decoder.dialect, redacted))
         error.__cause__ = self._cause
         error.warnings = [*map(dict, self.call.notes), *error.warnings]
         if error.partial_message is not None:

@@ -20,7 +20,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Itera
 from types import TracebackType
 from typing import Self, TypeAlias, TypeVar, Unpack
 
-from deltafold import data_types
+from deltafold import data_types, excerpts
 from deltafold._core import (
     AsyncStreamIterator,
     DeltaBatch,
@@ -30,11 +30,13 @@ from deltafold._core import (
 )
 from deltafold.error_mapping import ErrorMapper
 from deltafold.errors import ModelError
+from deltafold.notebook import display_live, stream_html
 from deltafold.stream_core import (
     NO_CALL,
     CallContext,
     CallerError,
     DecoderOptions,
+    Read,
     Status,
     StreamCore,
 )
@@ -68,6 +70,31 @@ class _Stream:
     def __repr__(self) -> str:
         core = self._core
         return f"<{type(self).__name__} {core.decoder.dialect} {core.assembler.status}>"
+
+    def _repr_html_(self) -> str:
+        """Return the message so far as a notebook shows it."""
+        return stream_html(self)
+
+    def _ipython_display_(self) -> None:
+        """Show the message in a notebook, and again while the stream is read."""
+        core = self._core
+        core.display = display_live(self)
+        if core.display is not None and not core.ended:
+            core.divert()
+
+    def _stepped(self, read: Read) -> DeltaBatch:
+        """Decode and fold the outcome of a read, and show it where the stream is displayed."""
+        batch = self._core.step(read)
+        self._show()
+        return batch
+
+    def _cancel(self, message: str) -> None:
+        self._core.cancel(message)
+        self._show()
+
+    def _show(self) -> None:
+        if self._core.display is not None:
+            self._core.display.update(self)
 
     def snapshot(self) -> "data_types.Message":
         """Return the message with everything that was received so far.
@@ -156,6 +183,8 @@ class DeltaStream(_Stream):
         core = self._core = StreamCore(dialect, error_mapper, options, call or NO_CALL)
         if tee is not None:
             core.divert()
+        if excerpts.IS_WATCHED:
+            core.keep_recent()
         if callable(origin):
             self._open = origin
         else:
@@ -196,7 +225,7 @@ class DeltaStream(_Stream):
         """
         core = self._core
         if not core.settle():
-            core.cancel("the stream was closed before its end")
+            self._cancel("the stream was closed before its end")
         if self._source is not None:
             if core.busy:
                 self._release()
@@ -239,7 +268,7 @@ class DeltaStream(_Stream):
                 _call(self._tee, chunk)
             except BaseException as exception:  # noqa: BLE001 - raised again
                 return self._failed(exception)
-        return self._core.step(chunk)
+        return self._stepped(chunk)
 
     def _failed(self, failure: BaseException) -> DeltaBatch:
         """Handle an exception of a read: raise the caller's own, and fold one of the transport."""
@@ -258,7 +287,7 @@ class DeltaStream(_Stream):
         if misuse is not None:
             raise misuse from misuse.__cause__
         self._release()
-        return core.step(failure)
+        return self._stepped(failure)
 
     def _finish(self) -> None:
         """Read the rest of the body after the terminal event, to reuse the connection."""
@@ -315,6 +344,8 @@ class AsyncDeltaStream(_Stream):
         self._core = StreamCore(dialect, error_mapper, options, call or NO_CALL)
         if tee is not None:
             self._core.divert()
+        if excerpts.IS_WATCHED:
+            self._core.keep_recent()
 
     def __aiter__(self) -> AsyncIterator[MessageDelta]:
         return AsyncStreamIterator.deltas(self._core, self)
@@ -352,7 +383,7 @@ class AsyncDeltaStream(_Stream):
         """
         core = self._core
         if not core.settle():
-            core.cancel("the stream was closed before its end")
+            self._cancel("the stream was closed before its end")
         if core.busy:
             await self._release()
         await self._finish()
@@ -393,7 +424,7 @@ class AsyncDeltaStream(_Stream):
                 await _finished(_call(self._tee, chunk))
             except BaseException as exception:  # noqa: BLE001 - raised again
                 return await self._failed(exception)
-        return self._core.step(chunk)
+        return self._stepped(chunk)
 
     async def _failed(self, failure: BaseException) -> DeltaBatch:
         """Handle an exception of a read: raise the caller's own, and fold one of the transport."""
@@ -413,7 +444,7 @@ class AsyncDeltaStream(_Stream):
         if misuse is not None:
             raise misuse from misuse.__cause__
         await self._release()
-        return core.step(failure)
+        return self._stepped(failure)
 
     async def _finish(self) -> None:
         """Read the rest of the body after the terminal event, to reuse the connection."""

@@ -2,6 +2,7 @@
 
     deltafold fold FILE ... [--dialect NAME] [--json] [--live]
     deltafold transcode FILE [--from NAME] --to NAME
+    deltafold inspect FILE [--diff OTHER] [--out PAGE] [--no-open]
     deltafold chat VENDOR/MODEL [PROMPT]
     deltafold models [NAME]
     deltafold doctor [VENDOR/MODEL]
@@ -10,7 +11,7 @@
     deltafold completion SHELL
 
 Exit codes: 0, everything ended well; 1, a stream ended in an error, and the received parts are
-printed, or a file has other types; 2, wrong usage.
+printed, a file has other types, or two recordings differ; 2, wrong usage.
 """
 
 import argparse
@@ -49,7 +50,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"deltafold {__version__}")
     commands = parser.add_subparsers(required=True, metavar="command")
-    for add in (_fold, _transcode, _chat, _models, _doctor, _serve, _types):
+    for add in (_fold, _transcode, _inspect, _chat, _models, _doctor, _serve, _types):
         add(commands)
     _completion(commands, parser)
     return parser
@@ -70,6 +71,12 @@ def _command(
     return parser
 
 
+def _add_dialect(parser: argparse.ArgumentParser) -> None:
+    names = dialect_names()
+    about = f"the protocol, else detected: {', '.join(names)}"
+    parser.add_argument("--dialect", choices=names, metavar="NAME", help=about)
+
+
 def _fold(commands: _Commands) -> None:
     def run(given: argparse.Namespace) -> int:
         from deltafold.cli.folding import fold_files
@@ -80,7 +87,7 @@ def _fold(commands: _Commands) -> None:
     parser.add_argument(
         "files", nargs="*", default=["-"], metavar="FILE", help="a body; - is standard input"
     )
-    parser.add_argument("--dialect", choices=dialect_names(), help="the protocol; else detected")
+    _add_dialect(parser)
     parser.add_argument(
         "--json",
         action="store_true",
@@ -103,6 +110,29 @@ def _transcode(commands: _Commands) -> None:
     parser.add_argument("file", nargs="?", default="-", help="the body; - is standard input")
     parser.add_argument("--from", dest="source", choices=dialect_names(), help="else detected")
     parser.add_argument("--to", dest="target", required=True, choices=target_names())
+
+
+def _inspect(commands: _Commands) -> None:
+    def run(given: argparse.Namespace) -> int:
+        from deltafold.cli.inspecting import inspect_file
+
+        return inspect_file(
+            given.file, given.dialect, diff=given.diff, out=given.out, opens=given.open
+        )
+
+    parser = _command(commands, "inspect", "show on a page what a recorded stream did", run)
+    parser.add_argument("file", nargs="?", default="-", help="a recording, a body or a page")
+    _add_dialect(parser)
+    parser.add_argument(
+        "--diff", metavar="OTHER", help="show another one beside it, and the first difference"
+    )
+    parser.add_argument("--out", metavar="PAGE", help="the HTML file; else a temporary one")
+    parser.add_argument(
+        "--open",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="show the page in a browser",
+    )
 
 
 def _chat(commands: _Commands) -> None:

@@ -15,8 +15,13 @@ from pathlib import Path
 from typing import Final, cast
 
 from deltafold import MisuseError, detect, dialect_names
+from deltafold.testing.opening import HEAD, open_recording
+from deltafold.testing.recording import Recording
 
 STANDARD_INPUT: Final = "-"
+
+ADVICE: Final = f"choose one with --dialect: {', '.join(dialect_names())}"
+"""Next step after a dialect that cannot be detected."""
 
 # Bytes per read of a file or pipe; large enough that decoding dominates the cost.
 _READ_BYTES: Final = 64 * 1024
@@ -43,6 +48,8 @@ class Body:
 def opened(file: str, dialect: str | None) -> Generator[Body]:
     """Open a body, and detect its dialect where none is given.
 
+    Of a recording with times, the body is what was received.
+
     Raises:
         MisuseError: the first bytes fit no protocol, or more than one.
         OSError: the file cannot be read.
@@ -56,6 +63,12 @@ def opened(file: str, dialect: str | None) -> Generator[Body]:
 
 def _body(name: str, reader: BufferedReader, dialect: str | None) -> Body:
     chunks = iter(lambda: reader.read1(_READ_BYTES), b"")
+    head = next(chunks, b"")
+    if head.startswith(HEAD):
+        content = b"".join((head, *chunks))
+        dialect, recording = open_recording(content, name, dialect, advice=ADVICE)
+        return Body(name, dialect, (piece for _, piece in recording.pieces_sent()))
+    chunks = chain([head], chunks)
     if dialect is not None:
         return Body(name, dialect, chunks)
     first = b""
@@ -67,12 +80,20 @@ def _body(name: str, reader: BufferedReader, dialect: str | None) -> Body:
             break
     if detected.dialect is not None:
         return Body(name, detected.dialect, chain([first], chunks))
-    if detected.candidates:
-        raise MisuseError(
-            f"{name}: the first bytes fit {' and '.join(detected.candidates)}; "
-            "choose one with --dialect"
-        )
-    raise MisuseError(
-        f"{name}: the first bytes fit no protocol; if it is one of {', '.join(dialect_names())}, "
-        "give --dialect"
-    )
+    fit = " and ".join(detected.candidates) or "no protocol"
+    raise MisuseError(f"{name}: the first bytes fit {fit}; {ADVICE}")
+
+
+def whole_recording(file: str, dialect: str | None) -> tuple[str, str, Recording]:
+    """Read a file or standard input to its end; return its name, its dialect and its recording.
+
+    Raises:
+        MisuseError: the dialect cannot be detected, or the file is a damaged recording.
+        OSError: the file cannot be read.
+    """
+    if file == STANDARD_INPUT:
+        content, name = sys.stdin.buffer.read(), "standard input"
+    else:
+        content, name = Path(file).read_bytes(), file
+    dialect, recording = open_recording(content, name, dialect, advice=ADVICE)
+    return name, dialect, recording

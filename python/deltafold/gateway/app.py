@@ -6,7 +6,6 @@ Laws: without a hook that authenticates, only clients on this machine are answer
 `allow_anyone` says otherwise. The size of a request body is bounded.
 """
 
-import ipaddress
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -24,6 +23,9 @@ from deltafold.gateway.answering import error_response, respond
 from deltafold.gateway.asking import Asked, read_request, refusal
 from deltafold.gateway.fetching import FileFetcher, with_files
 from deltafold.gateway.hooks import AnswerOptions, OnDelta, OnMessage, OnRequest
+from deltafold.gateway.inspecting import inspect_routes
+from deltafold.gateway.local import is_local
+from deltafold.gateway.replaying import ReplayTable
 from deltafold.gateway.response_store import MemoryStore, ResponseStore
 from deltafold.gateway.table import Entry, ModelTable
 from deltafold.messages import Message
@@ -108,6 +110,8 @@ def create_app(
         Route("/v1beta/models/{call:path}", gateway.gemini, methods=["POST"]),
         Route("/health", _health),
     ]
+    if isinstance(table, ReplayTable):
+        routes += inspect_routes(table.recordings, allow_anyone=allow_anyone)
     return Starlette(routes=routes, lifespan=lifespan)
 
 
@@ -214,7 +218,7 @@ class _Gateway:
 
     def _admit(self, request: Request) -> None:
         """Refuse a client of another machine where nothing authenticates."""
-        if self._on_request is not None or self._allow_anyone or _is_local(request):
+        if self._on_request is not None or self._allow_anyone or is_local(request):
             return
         raise refusal(
             "this gateway answers clients of its own machine only: it has no authentication",
@@ -259,13 +263,3 @@ class _Gateway:
 
 
 _UNKNOWN_TIME: Final = "1970-01-01T00:00:00Z"
-
-
-def _is_local(request: Request) -> bool:
-    host = None if request.client is None else request.client.host
-    if host is None:
-        return True  # a socket of this machine
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host in {"localhost", "testclient"}

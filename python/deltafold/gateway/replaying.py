@@ -10,22 +10,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from deltafold.bodies import detect
 from deltafold.exceptions import MisuseError
 from deltafold.gateway.table import ModelTable, Upstream
 from deltafold.models.adapters import adapter_of
+from deltafold.testing.opening import open_recording
 from deltafold.testing.playlist import Request
 from deltafold.testing.recording import Recording
 from deltafold.testing.transport import ReplayTransport
 
-_HEAD: Final = b'{"recording"'
-"""Beginning of a file that `Recording.save` or a `Recorder` wrote."""
-
 _SUFFIXES: Final = frozenset({".bin", ".eventstream", ".json", ".jsonl", ".ndjson", ".sse", ".txt"})
-_TYPES: Final = {
-    "bedrock-converse": "application/vnd.amazon.eventstream",
-    "ollama": "application/x-ndjson",
-}
 _NO_ADDRESS: Final = "http://replay.invalid"
 """Address that no name server knows, by RFC 2606; the transport opens no connection."""
 
@@ -62,16 +55,19 @@ def replay_table(folder: str | Path, *, flat_out: bool = False, **settings: obje
         if path.stem in recordings:
             raise MisuseError(f"{folder}: two files have the name {path.stem!r}")
         recordings[path.stem] = _read(path)
-    return _ReplayTable(recordings, settings, flat_out=flat_out)
+    return ReplayTable(recordings, settings, flat_out=flat_out)
 
 
-class _ReplayTable(ModelTable):
+class ReplayTable(ModelTable):
     """A table whose models answer with recordings.
 
     Args:
         recordings: recordings and their dialects, by the names of the models.
         settings: settings of every model.
         flat_out: leaves the recorded pauses out.
+
+    Attributes:
+        recordings: the same.
 
     Raises:
         MisuseError: no Model reads a dialect.
@@ -96,6 +92,7 @@ class _ReplayTable(ModelTable):
             return Upstream(model, name)
 
         super().__init__({name: upstream(name, None).model for name in recordings})
+        self.recordings = recordings
         self._in_order = [upstream(name, self._go_on) for name in recordings]
         self._next = 0
 
@@ -125,26 +122,5 @@ class _Played(ReplayTransport):
 
 def _read(path: Path) -> tuple[str, Recording]:
     """Return the dialect and the recording of a file."""
-    body = path.read_bytes()
-    if not body.startswith(_HEAD):
-        dialect = _dialect_of(path, body, None)
-        kind = "application/json" if path.suffix == ".json" else _TYPES.get(dialect)
-        if kind is None:
-            return dialect, Recording.of_events(body)
-        return dialect, Recording.of(body, content_type=kind)
-    try:
-        recording = Recording.load(path)
-    except ValueError as error:
-        raise MisuseError(str(error)) from error
-    return _dialect_of(path, recording.body, recording.headers.get("content-type")), recording
-
-
-def _dialect_of(path: Path, body: bytes, content_type: str | None) -> str:
-    named = path.name.partition(".")[0]
-    if adapter_of(named) is not None:
-        return named
-    found = detect(body, content_type)
-    if found.dialect is None:
-        fit = " and ".join(found.candidates) or "no protocol"
-        raise MisuseError(f"{path}: the body fits {fit}; name the file DIALECT.{path.name}")
-    return found.dialect
+    advice = f"name the file DIALECT.{path.name}"
+    return open_recording(path.read_bytes(), str(path), advice=advice)

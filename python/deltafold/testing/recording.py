@@ -129,7 +129,19 @@ class Recording:
         Raises:
             ValueError: the file is not a recording; the message names the line.
         """
-        lines = list(_lines(Path(path)))
+        return cls.from_bytes(Path(path).read_bytes(), str(path))
+
+    @classmethod
+    def from_bytes(cls, content: bytes, path: str = "recording") -> Self:
+        """Read the bytes of a file that `save` or a `Recorder` wrote; `path` names it in errors.
+
+        >>> Recording.from_bytes(Path("copy.jsonl").read_bytes()).ending
+        'end'
+
+        Raises:
+            ValueError: the bytes are not a recording; the message names the line.
+        """
+        lines = list(_lines(content, path))
         head = lines[0] if lines else {}
         if head.get("recording") != _VERSION:
             raise ValueError(f"{path}: not a recording of version {_VERSION}")
@@ -225,9 +237,9 @@ class Recording:
         return replace(self, pieces=tuple(pieces))
 
 
-def _lines(path: Path) -> Iterator[dict[str, object]]:
+def _lines(content: bytes, path: str) -> Iterator[dict[str, object]]:
     # JSON text may contain characters at which splitlines would split.
-    for number, line in enumerate(path.read_bytes().split(b"\n"), 1):
+    for number, line in enumerate(content.split(b"\n"), 1):
         if not line.strip():
             continue
         try:

@@ -26,8 +26,15 @@ from deltafold.transports.timeouts import Limit, Limits, under_asyncio
 _FAULTS: Final[dict[Ending, Callable[[], Exception]]] = {
     "cut": lambda: ConnectionError("the connection was closed in the middle of the response"),
     "reset": lambda: ConnectionResetError("the connection was reset by the peer"),
+    "stall": lambda: TimeoutError("no more bytes came, and the connection stayed open"),
 }
 _TRANSFER_HEADERS: Final = frozenset({"content-encoding", "content-length", "transfer-encoding"})
+
+
+def fault_of(ending: Ending) -> Exception | None:
+    """Return the exception that a reader gets at the end of a body; None for a complete one."""
+    fault = _FAULTS.get(ending)
+    return None if fault is None else fault()
 
 
 class ReplayTransport(Playlist):
@@ -146,8 +153,7 @@ class _Playing:
         ending = self.recording.ending
         if ending == "stall":
             return inf, None
-        fault = _FAULTS.get(ending)
-        return 0.0, None if fault is None else fault()
+        return 0.0, fault_of(ending)
 
     def _within(
         self, after: float, fault: tuple[float, Exception | None]

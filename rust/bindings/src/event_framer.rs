@@ -1,12 +1,15 @@
-//! `EventFramer`: the framing alone, for readers that parse the data of events themselves.
+//! The framing alone: `EventFramer`, for readers that parse the data of events themselves, and `event_ends`, for those that
+//! show the bytes of events.
 //!
-//! In: bytes of a body in any chunking.  Out: pairs of an event's name and its data.
+//! In: bytes of a body in any chunking, or a whole body.  Out: pairs of an event's name and its data, or offsets.
 //!
 //! Laws: the framing is that of the decoder (`framing`).  The pairs do not depend on the chunking.  No pair is built under
 //! the lock.
 
 use std::ops::{ControlFlow, Range};
 
+use deltafold::dialect;
+use deltafold::framing::sniff::{BodyKind, BodySniffer};
 use deltafold::framing::{Frame, Framer, Framing};
 use deltafold::json::write_string;
 use deltafold::limits::Limits;
@@ -146,4 +149,59 @@ impl EventFramer {
         })?;
         events.list(py)
     }
+}
+
+/// Return the offsets at which the events of a whole body end, in rising order.
+///
+/// The framing is chosen as a decoder of `dialect` chooses it.  A frame of the framing ends an event, and so does the
+/// blank line after a comment of server-sent events.  Separators after an event belong to it.  Bytes after the last offset
+/// are an event that the framing did not end.  A body without a framing, such as an HTML page, has no offsets.
+///
+/// Raises:
+///     UnknownDialectError: there is no such dialect.
+#[pyfunction]
+pub(crate) fn event_ends(
+    py: Python<'_>,
+    body: &Bound<'_, PyBytes>,
+    dialect: &str,
+) -> PyResult<Vec<usize>> {
+    let row = dialect::find(dialect)
+        .ok_or_else(|| errors::unknown_dialect(py, &format!("unknown dialect {dialect:?}")))?;
+    let body = body.as_bytes();
+    let max_bytes = Limits::default().event_bytes;
+    match BodySniffer::default().inspect(body, row.framing, max_bytes) {
+        Some(BodyKind::Framed(framing)) => Ok(py.detach(|| ends_of(body, framing, max_bytes))),
+        Some(BodyKind::Page | BodyKind::Compressed) | None => Ok(Vec::new()),
+    }
+}
+
+/// Feed a framer byte by byte: a frame is passed on in the feed of its last byte.
+fn ends_of(body: &[u8], framing: Framing, max_bytes: usize) -> Vec<usize> {
+    let mut framer = Framer::new(framing, max_bytes);
+    let mut ends: Vec<usize> = Vec::new();
+    let (mut begun, mut after_line, mut after_cr) = (false, false, false);
+    for (at, byte) in body.chunks(1).enumerate() {
+        let newline = matches!(byte, b"\n" | b"\r");
+        // The LF of a CR LF ends no line of its own.
+        let line_end = newline && !(byte == b"\n" && after_cr);
+        let blank = framing == Framing::Sse && begun && line_end && after_line;
+        let separator = newline || (framing == Framing::JsonArray && matches!(byte, b"," | b"]"));
+        let mut passed_on = false;
+        let flow = framer.feed(byte, |_: Frame<'_>| {
+            passed_on = true;
+            ControlFlow::Continue(())
+        });
+        match ends.last_mut().filter(|last| **last == at) {
+            Some(last) if separator && !passed_on => *last = at + 1,
+            _ if passed_on || blank => ends.push(at + 1),
+            _ => {}
+        }
+        if flow.is_break() {
+            break;
+        }
+        begun |= !newline;
+        after_line = newline;
+        after_cr = byte == b"\r";
+    }
+    ends
 }

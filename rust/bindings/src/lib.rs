@@ -46,6 +46,7 @@ mod partial_json;
 mod partial_tree;
 mod payload;
 mod plain_json;
+mod recent_bytes;
 mod refusal;
 mod signals;
 mod snapshot;
@@ -83,7 +84,7 @@ mod _core {
     #[pymodule_export]
     use crate::encoder_settings::target_names;
     #[pymodule_export]
-    use crate::event_framer::EventFramer;
+    use crate::event_framer::{EventFramer, event_ends};
     #[pymodule_export]
     use crate::fold::{Fold, fold_chunks};
     #[pymodule_export]

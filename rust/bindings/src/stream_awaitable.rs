@@ -165,7 +165,7 @@ impl StreamAwaitable {
         let (this, stream) = (self.reader.bind(py), self.stream.bind(py));
         let reader = this.get();
         if wait == Wait::Chunk {
-            StreamReader::check_lines(this, &value)?;
+            StreamReader::note_chunk(this, &value)?;
         }
         let found = match wait {
             Wait::Finishing => return Ok(Next::End),

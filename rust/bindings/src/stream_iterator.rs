@@ -62,7 +62,7 @@ impl StreamIterator {
                 Ok(chunk)
             });
             if let Ok(Some(chunk)) = &read {
-                StreamReader::check_lines(this, chunk)?;
+                StreamReader::note_chunk(this, chunk)?;
             }
             let slow = match read {
                 Ok(Some(chunk)) if !reader.is_diverted() => {

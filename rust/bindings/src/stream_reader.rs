@@ -21,7 +21,7 @@ use deltafold::fold::{Part, Status};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::{PyBytes, PyDict, PyString};
 
 use crate::assembler::MessageAssembler;
 use crate::batch::{self, DeltaBatch};
@@ -31,6 +31,7 @@ use crate::errors;
 use crate::fold;
 use crate::fold_state::FoldState;
 use crate::line_watch::LineWatch;
+use crate::recent_bytes::RecentBytes;
 use crate::stream_timer::{StreamTimer, StreamTimes};
 use crate::try_lock::TryLock;
 
@@ -98,6 +99,9 @@ pub(crate) struct StreamReader {
     /// The first two chunks are compared.
     lines: AtomicBool,
     line_watch: TryLock<LineWatch>,
+    /// The last chunks are kept.
+    keeps: AtomicBool,
+    recent: TryLock<RecentBytes>,
 }
 
 /// A read in progress.
@@ -288,9 +292,13 @@ impl StreamReader {
         reader.deliver(py, form, batch, now)
     }
 
-    /// Compare the first two chunks that are not empty: both may be lines that have lost their ends.
+    /// Keep a chunk for the report of a failure, if that was asked for.  Compare the first two chunks that are not empty: both may be lines that
+    /// have lost their ends.
     #[inline]
-    pub(crate) fn check_lines(this: &Bound<'_, Self>, chunk: &Bound<'_, PyAny>) -> PyResult<()> {
+    pub(crate) fn note_chunk(this: &Bound<'_, Self>, chunk: &Bound<'_, PyAny>) -> PyResult<()> {
+        if this.get().keeps.load(Ordering::Relaxed) {
+            RecentBytes::note(&this.get().recent, chunk);
+        }
         if this.get().lines.load(Ordering::Relaxed) {
             Self::compare_lines(this, chunk)
         } else {
@@ -415,6 +423,8 @@ impl StreamReader {
             attached: AtomicBool::new(false),
             lines: AtomicBool::new(false),
             line_watch: TryLock::default(),
+            keeps: AtomicBool::new(false),
+            recent: TryLock::default(),
         })
     }
 
@@ -471,6 +481,16 @@ impl StreamReader {
     /// Return the times so far.
     fn times(&self, py: Python<'_>) -> PyResult<StreamTimes> {
         self.timer.times(py)
+    }
+
+    /// Keep the last chunks of each read from now on, for `recent_chunks`.
+    fn keep_recent(&self) {
+        self.keeps.store(true, Ordering::Relaxed);
+    }
+
+    /// Return the number of bytes read, and the last chunks; of a long chunk only its end.
+    fn recent_chunks<'py>(&self, py: Python<'py>) -> PyResult<(u64, Vec<Bound<'py, PyBytes>>)> {
+        Ok(errors::lock(py, &self.recent, "stream")?.chunks(py))
     }
 
     /// Record a read that the Python half handled, and the number of its deltas.

@@ -1,0 +1,76 @@
+"""Pages of the recordings that a gateway answers with.
+
+In: requests of a browser.  Out: a page of links to the recordings, and the page of each of them.
+
+Laws: only a browser on this machine is answered, unless `allow_anyone` says otherwise: recordings
+hold what people wrote, and a hook that authenticates clients of models does not know browsers. The
+name of the host must be that of this machine too, because the address of another site may lead
+here. A page is made in a thread, so that a large recording does not stop the answers.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+from urllib.parse import quote
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from deltafold.gateway.local import is_local, is_name_of_this_machine
+from deltafold.inspector import (
+    first_difference,
+    inspect_recording,
+    make_index,
+    make_page,
+)
+from deltafold.testing.recording import Recording
+
+_HEADERS: Final = {
+    "cache-control": "no-store",
+    "content-security-policy": "frame-ancestors 'none'",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+}
+
+
+def inspect_routes(
+    recordings: Mapping[str, tuple[str, Recording]], *, allow_anyone: bool
+) -> list[Route]:
+    """Return the routes `/inspect` and `/inspect/NAME`, the latter with `?diff=OTHER`.
+
+    Args:
+        recordings: recordings and their dialects, by name.
+        allow_anyone: answer browsers of other machines.
+    """
+
+    def refused(request: Request) -> Response | None:
+        if allow_anyone or (is_local(request) and is_name_of_this_machine(request.url.hostname)):
+            return None
+        message = "recordings are shown to browsers on the machine of this gateway only"
+        return PlainTextResponse(message, 403, _HEADERS)
+
+    async def index(request: Request) -> Response:
+        links = {name: f"/inspect/{quote(name, safe='')}" for name in recordings}
+        page = make_index("Recordings", links)
+        return refused(request) or HTMLResponse(page, headers=_HEADERS)
+
+    async def show(request: Request) -> Response:
+        refusal = refused(request)
+        if refusal is not None:
+            return refusal
+        names = [str(request.path_params["name"]), *request.query_params.getlist("diff")[:1]]
+        unknown = [name for name in names if name not in recordings]
+        if unknown:
+            return PlainTextResponse("there is no such recording", 404, _HEADERS)
+        return HTMLResponse(await run_in_threadpool(page_of, names), headers=_HEADERS)
+
+    def page_of(names: list[str]) -> str:
+        shown = [
+            inspect_recording(recording, dialect, name)
+            for name in names
+            for dialect, recording in [recordings[name]]
+        ]
+        return make_page(shown, first_difference(*shown) if len(shown) > 1 else None)
+
+    return [Route("/inspect", index), Route("/inspect/{name:path}", show)]

@@ -1,0 +1,110 @@
+// List of many rows, of which only those in view exist.
+//
+// In: the number of rows, and a function that fills one.  Out: a listbox that the keyboard moves in.
+//
+// Law: drawing costs the rows in view, whatever their number.
+
+import { element } from "./text.js";
+
+const ROW_PIXELS = 24;
+const ROWS_AROUND = 8;
+
+export class Rows {
+  /**
+   * @param {string} label the name of the list for assistive technology
+   * @param {number} count the number of rows
+   * @param {(row: HTMLElement, index: number) => void} fill fills an empty row
+   * @param {(index: number) => void} choose is called when the user chooses a row
+   */
+  constructor(label, count, fill, choose) {
+    this.count = count;
+    this.fill = fill;
+    this.choose = choose;
+    this.active = -1;
+    this.prefix = `row${Rows.made++}-`;
+    this.inner = element("div", { class: "rows-inner", role: "none" });
+    this.box = element(
+      "div",
+      { class: "rows", role: "listbox", tabindex: "0", "aria-label": label },
+      this.inner,
+    );
+    this.inner.style.height = `${count * ROW_PIXELS}px`;
+    this.box.addEventListener("scroll", () => this.drawSoon());
+    this.box.addEventListener("keydown", (event) => this.key(event));
+    this.inner.addEventListener("mousedown", (event) => this.click(event));
+    new ResizeObserver(() => this.drawSoon()).observe(this.box);
+  }
+
+  /** Marks a row as the current one, and brings it into view: after a leap to the middle. */
+  select(index) {
+    this.active = index;
+    const top = index * ROW_PIXELS;
+    const height = this.box.clientHeight;
+    if (index >= 0 && height > 0) {
+      const above = this.box.scrollTop - top;
+      const below = top + ROW_PIXELS - this.box.scrollTop - height;
+      if (Math.max(above, below) > 2 * ROW_PIXELS) this.box.scrollTop = top - height / 2;
+      else if (above > 0) this.box.scrollTop = top;
+      else if (below > 0) this.box.scrollTop = top + ROW_PIXELS - height;
+    }
+    this.drawSoon();
+  }
+
+  drawSoon() {
+    if (this.waiting) return;
+    this.waiting = true;
+    requestAnimationFrame(() => {
+      this.waiting = false;
+      this.draw();
+    });
+  }
+
+  draw() {
+    const first = Math.max(0, Math.floor(this.box.scrollTop / ROW_PIXELS) - ROWS_AROUND);
+    const inView = Math.ceil(this.box.clientHeight / ROW_PIXELS) + 2 * ROWS_AROUND;
+    const rows = [];
+    for (let index = first; index < Math.min(this.count, first + inView); index++) {
+      const row = element("div", {
+        class: "row",
+        role: "option",
+        id: this.prefix + index,
+        "data-index": index,
+        "aria-selected": index === this.active ? "true" : "false",
+        "aria-setsize": this.count,
+        "aria-posinset": index + 1,
+      });
+      row.style.top = `${index * ROW_PIXELS}px`;
+      this.fill(row, index);
+      rows.push(row);
+    }
+    this.inner.replaceChildren(...rows);
+    const drawn = this.active >= first && this.active < first + rows.length;
+    if (drawn) this.box.setAttribute("aria-activedescendant", this.prefix + this.active);
+    else this.box.removeAttribute("aria-activedescendant");
+  }
+
+  click(event) {
+    const row = event.target.closest(".row");
+    if (row !== null) this.choose(Number(row.dataset.index));
+  }
+
+  key(event) {
+    if (event.ctrlKey || event.altKey || event.metaKey) return;
+    const page = Math.max(1, Math.floor(this.box.clientHeight / ROW_PIXELS) - 1);
+    const steps = {
+      ArrowUp: -1,
+      ArrowDown: 1,
+      PageUp: -page,
+      PageDown: page,
+      Home: -this.count,
+      End: this.count,
+    };
+    const step = steps[event.key];
+    if (step === undefined || this.count === 0) return;
+    event.preventDefault();
+    event.stopPropagation();
+    this.choose(Math.min(this.count - 1, Math.max(0, this.active + step)));
+  }
+}
+
+Rows.made = 0;

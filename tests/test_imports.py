@@ -34,6 +34,7 @@ BODY: Final = (
 )
 SUBMODULES: Final = [
     "arguments",
+    "arrow",
     "bodies",
     "compat",
     "contract",

@@ -17,6 +17,7 @@ from documentation import ROOT, text_of
 
 MODULES: Final = (
     "deltafold",
+    "deltafold.arrow",
     "deltafold.blocks",
     "deltafold.compat",
     "deltafold.compat.anthropic",

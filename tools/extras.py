@@ -67,6 +67,7 @@ SUITES: Final[Mapping[str, Suite]] = {
             "tests/test_timeouts.py",
         ),
     ),
+    "arrow": Suite(("arrow",), _TESTS, ("tests/test_arrow.py",)),
     # aiobotocore needs a newer aiohttp than deltafold.
     "adapters": Suite(
         ("anthropic", "openai", "mistral", "bedrock"),

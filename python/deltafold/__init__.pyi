@@ -3,6 +3,9 @@
 
 import deltafold.models.adapters as _adapters
 from deltafold import (
+    arrow as arrow,
+)
+from deltafold import (
     otel as otel,
 )
 from deltafold import (
@@ -368,6 +371,7 @@ __all__: list[str] = [
     "__version__",
     "afold",
     "afold_choices",
+    "arrow",
     "astream",
     "atranscode_chunks",
     "decode_response",

@@ -26,7 +26,7 @@ OLDER_FRAMEWORKS := $(foreach name,litellm strands,$(wildcard frameworks/test_$(
 
 SECONDS_EACH ?= 60
 
-.PHONY: help demo docs docs-serve test test-local lint bench compare compare-loops frameworks bench-frameworks bench-gateway judges clients fuzz gate gate-bless wheel wheels newcomer extras release-check bless clean
+.PHONY: help demo docs docs-serve test test-local lint bench compare compare-loops frameworks bench-frameworks bench-gateway bench-scale engines judges clients fuzz gate gate-bless wheel wheels newcomer extras release-check bless clean
 
 help: ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1@/p' $(firstword $(MAKEFILE_LIST)) | awk -F@ '{ printf "%-22s %s\n", $$1, $$2 }'
@@ -90,6 +90,12 @@ bench-frameworks: .venv-frameworks/installed .venv-strands/installed ## the adap
 
 bench-gateway: .venv-gateway/installed ## the gateway beside a bare forwarder, 1,000 streams each; rewrites the table in docs/gateway.md
 	.venv-gateway/bin/python benches/gateway/bench_gateway.py --docs docs/gateway.md
+
+engines: .venv-engines/installed ## Ray Data, Spark, Polars and DuckDB fold 100,000 rows with two workers each (installs them; Spark needs java)
+	.venv-engines/bin/python -m pytest -c engines/pytest.ini --rootdir engines engines
+
+bench-scale: .venv-bench/installed ## columns of 100,000 bodies beside a process pool, and files of 1,000,000; rewrites the tables in docs/scale.md
+	.venv-bench/bin/python -W ignore benches/scale.py measure --docs docs/scale.md
 
 judges: .venv-judges/installed $(NODE_MODULES) $(GO_JUDGES) ## the official TypeScript and Go clients read what the encoders write; rewrites docs/judges.md (needs npm, go)
 	compare/judges/ts/node_modules/.bin/tsc --project compare/judges/ts

@@ -58,6 +58,7 @@ SUBMODULES: Final = [
     "output_streams",
     "outputs",
     "parts",
+    "rollouts",
     "stream_core",
     "streams",
     "testing",

@@ -24,6 +24,7 @@ MODULES: Final = (
     "deltafold.compat.openai",
     "deltafold.conversation",
     "deltafold.gateway",
+    "deltafold.rollouts",
     "deltafold.testing",
 )
 """Modules whose public names have an entry; `FRAMEWORKS` are read without importing them."""

@@ -67,7 +67,7 @@ from deltafold._core import (
 from deltafold.lazy_names import names_on_first_use
 
 _NAMES = {
-    "deltafold": ("arrow", "otel", "testing"),
+    "deltafold": ("arrow", "otel", "rollouts", "testing"),
     "deltafold._core": (
         "ChoicesDecoder",
         "ChoicesEncoder",
@@ -186,6 +186,7 @@ _SUBMODULES = (
     "output_streams",
     "outputs",
     "parts",
+    "rollouts",
     "stream_core",
     "streams",
     "testing",

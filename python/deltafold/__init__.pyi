@@ -9,6 +9,9 @@ from deltafold import (
     otel as otel,
 )
 from deltafold import (
+    rollouts as rollouts,
+)
+from deltafold import (
     testing as testing,
 )
 from deltafold._core import (
@@ -389,6 +392,7 @@ __all__: list[str] = [
     "migrate_config",
     "otel",
     "parse_request",
+    "rollouts",
     "stream",
     "target_names",
     "testing",

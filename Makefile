@@ -25,8 +25,9 @@ OLDER_TYPED := $(wildcard $(foreach name,litellm strands,python/deltafold/integr
 OLDER_FRAMEWORKS := $(foreach name,litellm strands,$(wildcard frameworks/test_$(name)*.py))
 
 SECONDS_EACH ?= 60
+MINUTES ?= 45
 
-.PHONY: help demo docs docs-serve test test-local lint bench compare compare-loops frameworks bench-frameworks bench-gateway bench-scale engines judges clients fuzz gate gate-bless wheel wheels newcomer extras release-check bless clean
+.PHONY: help demo docs docs-serve test test-local lint bench compare compare-loops frameworks bench-frameworks bench-gateway bench-scale engines judges clients fuzz soak gate gate-bless wheel wheels newcomer extras release-check bless clean
 
 help: ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1@/p' $(firstword $(MAKEFILE_LIST)) | awk -F@ '{ printf "%-22s %s\n", $$1, $$2 }'
@@ -96,6 +97,7 @@ engines: .venv-engines/installed ## Ray Data, Spark, Polars and DuckDB fold 100,
 
 bench-scale: .venv-bench/installed ## columns of 100,000 bodies beside a process pool, and files of 1,000,000; rewrites the tables in docs/scale.md
 	.venv-bench/bin/python -W ignore benches/scale.py measure --docs docs/scale.md
+	PYTHONPATH=tests .venv-bench/bin/python -W ignore benches/rollouts.py --docs docs/scale.md
 
 judges: .venv-judges/installed $(NODE_MODULES) $(GO_JUDGES) ## the official TypeScript and Go clients read what the encoders write; rewrites docs/judges.md (needs npm, go)
 	compare/judges/ts/node_modules/.bin/tsc --project compare/judges/ts
@@ -104,9 +106,11 @@ judges: .venv-judges/installed $(NODE_MODULES) $(GO_JUDGES) ## the official Type
 clients: .venv-test/installed $(CLIENT_MODULES) ## agents that nobody here wrote, against the gateway (needs npm)
 	PYTHONPATH=tests:clients .venv-test/bin/python -m pytest -c clients/pytest.ini --rootdir clients clients
 
-fuzz: .venv-test/installed ## the whole path and every target of rust/fuzz, SECONDS_EACH seconds each (needs nightly, cargo-fuzz)
-	.venv-test/bin/python tools/differential_fuzz.py --seconds $(SECONDS_EACH)
-	tools/fuzz.sh $(SECONDS_EACH)
+fuzz: .venv-test/installed ## the four groups of fuzz targets (GROUPS=...), SECONDS_EACH seconds a target (needs nightly, cargo-fuzz)
+	tools/fuzz.sh $(SECONDS_EACH) $(GROUPS)
+
+soak: .venv-test/installed ## 500 streams at once for MINUTES minutes: faults, cancels, the gateway; rewrites the figures in docs/reliability.md
+	.venv-test/bin/python tools/soak.py --minutes $(MINUTES) --docs docs/reliability.md
 
 gate: .venv-test/ready ## counts instructions against rust/benches/instructions.json (needs valgrind)
 	.venv-test/bin/python tools/instruction_gate.py

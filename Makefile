@@ -25,8 +25,9 @@ OLDER_TYPED := $(wildcard $(foreach name,litellm strands,python/deltafold/integr
 OLDER_FRAMEWORKS := $(foreach name,litellm strands,$(wildcard frameworks/test_$(name)*.py))
 
 SECONDS_EACH ?= 60
+MINUTES ?= 45
 
-.PHONY: help demo docs docs-serve test test-local lint bench compare compare-loops frameworks bench-frameworks bench-gateway judges clients browser fuzz gate gate-bless wheel wheels newcomer extras release-check bless clean
+.PHONY: help demo docs docs-serve test test-local lint bench compare compare-loops frameworks bench-frameworks bench-gateway bench-scale engines judges clients browser fuzz soak gate gate-bless wheel wheels newcomer extras release-check bless clean
 
 help: ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1@/p' $(firstword $(MAKEFILE_LIST)) | awk -F@ '{ printf "%-22s %s\n", $$1, $$2 }'
@@ -91,6 +92,13 @@ bench-frameworks: .venv-frameworks/installed .venv-strands/installed ## the adap
 bench-gateway: .venv-gateway/installed .venv-peers/ready ## the gateway beside a bare forwarder, 1,000 streams each, and other gateways; rewrites the tables in docs/gateway.md
 	.venv-gateway/bin/python benches/gateway/bench_gateway.py --docs docs/gateway.md
 
+engines: .venv-engines/installed ## Ray Data, Spark, Polars and DuckDB fold 100,000 rows with two workers each (installs them; Spark needs java)
+	.venv-engines/bin/python -m pytest -c engines/pytest.ini --rootdir engines engines
+
+bench-scale: .venv-bench/installed ## columns of 100,000 bodies beside a process pool, and files of 1,000,000; rewrites the tables in docs/scale.md
+	.venv-bench/bin/python -W ignore benches/scale.py measure --docs docs/scale.md
+	PYTHONPATH=tests .venv-bench/bin/python -W ignore benches/rollouts.py --docs docs/scale.md
+
 judges: .venv-judges/installed $(NODE_MODULES) $(GO_JUDGES) ## the official TypeScript and Go clients read what the encoders write; rewrites docs/judges.md (needs npm, go)
 	compare/judges/ts/node_modules/.bin/tsc --project compare/judges/ts
 	PYTHONPATH=tests .venv-judges/bin/python compare/judges.py
@@ -102,9 +110,11 @@ browser: .venv-browser/installed ## the page of `deltafold inspect` in a browser
 	PYTHONPATH=browser:tests .venv-browser/bin/python -m pytest -c browser/pytest.ini --rootdir browser browser
 	PYTHONPATH=browser .venv-browser/bin/python browser/measure.py
 
-fuzz: .venv-test/installed ## the whole path and every target of rust/fuzz, SECONDS_EACH seconds each (needs nightly, cargo-fuzz)
-	.venv-test/bin/python tools/differential_fuzz.py --seconds $(SECONDS_EACH)
-	tools/fuzz.sh $(SECONDS_EACH)
+fuzz: .venv-test/installed ## the four groups of fuzz targets (GROUPS=...), SECONDS_EACH seconds a target (needs nightly, cargo-fuzz)
+	tools/fuzz.sh $(SECONDS_EACH) $(GROUPS)
+
+soak: .venv-test/installed ## 500 streams at once for MINUTES minutes: faults, cancels, the gateway; rewrites the figures in docs/reliability.md
+	.venv-test/bin/python tools/soak.py --minutes $(MINUTES) --docs docs/reliability.md
 
 gate: .venv-test/ready ## counts instructions against rust/benches/instructions.json (needs valgrind)
 	.venv-test/bin/python tools/instruction_gate.py

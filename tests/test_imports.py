@@ -34,6 +34,7 @@ BODY: Final = (
 )
 SUBMODULES: Final = [
     "arguments",
+    "arrow",
     "bodies",
     "compat",
     "contract",
@@ -57,6 +58,7 @@ SUBMODULES: Final = [
     "output_streams",
     "outputs",
     "parts",
+    "rollouts",
     "stream_core",
     "streams",
     "testing",

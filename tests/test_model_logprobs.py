@@ -19,6 +19,7 @@ INCLUDED = {"include": ["message.output_text.logprobs"]}
 ASKING: list[tuple[str, dict[str, Any]]] = [
     ("openai-chat", {"logprobs": True}),
     ("openai-chat", {"extra_body": {"logprobs": True}}),
+    ("openai-chat", {"extra_body": {"return_token_ids": True}}),
     ("openai-responses", INCLUDED),
     ("openai-responses", {"top_logprobs": 2}),
     ("gemini", {"logprobs": True, "top_logprobs": 2}),

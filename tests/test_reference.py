@@ -17,12 +17,14 @@ from documentation import ROOT, text_of
 
 MODULES: Final = (
     "deltafold",
+    "deltafold.arrow",
     "deltafold.blocks",
     "deltafold.compat",
     "deltafold.compat.anthropic",
     "deltafold.compat.openai",
     "deltafold.conversation",
     "deltafold.gateway",
+    "deltafold.rollouts",
     "deltafold.testing",
 )
 """Modules whose public names have an entry; `FRAMEWORKS` are read without importing them."""

@@ -6,8 +6,9 @@ Out: one line of statistics; each input that breaks a law, as a file in `--artif
 Laws that `check` holds every input to:
 - nothing raises but `ModelError`, and that only where a stream ended in an error;
 - every stream has exactly one terminal delta, the last one, and `seq` rises by 1 from 1;
-- decoder, `Fold`, `fold_many`, `DeltaStream`, `AsyncDeltaStream` and the reference assembler
-  agree, in any chunking; so do the ways of reading a stream, and their mixtures;
+- decoder, `Fold`, `fold_many`, a column of Arrow, `DeltaStream`, `AsyncDeltaStream` and the
+  reference assembler agree, in any chunking;
+- the ways of reading a stream, and their mixtures, agree;
 - every delta and every message survives JSON and pickle.
 
 usage: python tools/differential_fuzz.py [--seconds 60] [--seed 0] [--processes 2]
@@ -30,6 +31,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
@@ -50,6 +53,7 @@ from deltafold.reference import MessageAssembler as Reference
 
 FIXTURES: Final = Path(__file__).resolve().parent.parent / "tests" / "fixtures"
 NOW: Final = datetime(2026, 1, 1, tzinfo=UTC)
+HAS_ARROW: Final = find_spec("pyarrow") is not None
 SMALL_BYTES: Final = 6 << 10
 """Larger fixtures are left out: they cost more time than they add shapes."""
 
@@ -377,11 +381,48 @@ def _check_deep(
     _hold(_outcome(built) == expected, "the reference assembler differs")
     _check_streams(dialect, pieces, given, deltas, expected)
     whole = _message_of(built)
+    if HAS_ARROW:
+        _check_columns(dialect, body, given, built)
     _hold(Message.from_dict(whole.to_dict()) == whole, "a message and its dict differ")
     _hold(Message.from_json(whole.to_json()) == whole, "a message and its JSON differ")
     _hold(Message.model_validate_json(whole.model_dump_json()) == whole, "pydantic's JSON differs")
     _hold(pickle.loads(pickle.dumps(whole)) == whole, "a message and its pickle differ")  # noqa: S301 - our own bytes
     _hold(bool(str(built) and repr(built)), "a message and an error show themselves")
+
+
+def _check_columns(
+    dialect: str, body: bytes, given: dict[str, Any], built: Message | ModelError
+) -> None:
+    """Hold a row of a column to the message of its body."""
+    pyarrow: Any = import_module("pyarrow")
+    folded = deltafold.arrow.fold(pyarrow.array([body, None, body]), dialect, **given)
+    folded.validate(full=True)
+    row, none, again = folded.to_pylist()
+    _hold(none is None and repr(row) == repr(again), "equal rows of a column differ")
+    whole = _message_of(built)
+    error = built if isinstance(built, ModelError) else None
+    warnings = whole.meta.warnings if error is None else error.warnings
+    wanted = (
+        whole.text,
+        whole.thinking,
+        [(call.tool_call_id, call.tool_name, call.raw_args_text) for call in whole.tool_calls],
+        whole.meta.finish_reason,
+        error and (error.code, error.message, error.retryable, error.retry_after, error.status),
+        [(warning["code"], warning["message"]) for warning in warnings],
+        whole.meta.usage and whole.meta.usage.output_tokens,
+    )
+    failure, usage = row["error"], row["usage"]
+    names = ("code", "message", "retryable", "retry_after", "status")
+    found = (
+        row["text"],
+        row["thinking"],
+        [(call["id"], call["name"], call["arguments"]) for call in row["tool_calls"]],
+        row["finish_reason"],
+        failure and tuple(failure[name] for name in names),
+        [(warning["code"], warning["message"]) for warning in row["warnings"]],
+        usage and usage["output_tokens"],
+    )
+    _hold(found == wanted, f"the row of a column differs: {found} {wanted}")
 
 
 def _check_streams(

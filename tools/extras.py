@@ -67,6 +67,11 @@ SUITES: Final[Mapping[str, Suite]] = {
             "tests/test_timeouts.py",
         ),
     ),
+    "arrow": Suite(
+        ("arrow", "testing", "prices", "cli"),
+        _TESTS,
+        ("tests/test_arrow.py", "tests/test_cli_columns.py"),
+    ),
     # aiobotocore needs a newer aiohttp than deltafold.
     "adapters": Suite(
         ("anthropic", "openai", "mistral", "bedrock"),

@@ -1,23 +1,63 @@
 #!/bin/sh
-# Runs every target of rust/fuzz for a while; the fixtures are the seeds.
+# Fuzzes in four groups; the fixtures are the seeds, and each target goes on from the corpus of its last run.
 #
-# usage: tools/fuzz.sh [seconds a target]    needs a nightly toolchain and cargo-fuzz
+# usage: tools/fuzz.sh [seconds a target [group ...]]    groups: path decoding reading encoding; without one, all of them
+#
+#   path      the whole path from bytes to the message, in Python (tools/differential_fuzz.py; needs .venv-test)
+#   decoding  decoders, and their templates
+#   reading   framing, JSON, JSON that is not finished
+#   encoding  encoders
+#
+# All groups but the first need a nightly toolchain and cargo-fuzz.
 set -eu
-cd "$(dirname "$0")/../rust/fuzz"
+root=$(cd "$(dirname "$0")/.." && pwd)
 seconds=${1:-60}
+[ $# -eq 0 ] || shift
+groups=${*:-path decoding reading encoding}
+report=$root/fuzz-artifacts/figures
+mkdir -p "$root/fuzz-artifacts"
 
 fail() {
     printf 'deltafold: %s\n' "$1" >&2
     exit 1
 }
 
-cargo +nightly --version >/dev/null 2>&1 ||
-    fail "fuzzing needs a nightly toolchain: rustup toolchain install nightly, then run make fuzz again"
-cargo +nightly fuzz --version >/dev/null 2>&1 ||
-    fail "fuzzing needs cargo-fuzz: cargo +nightly install --locked cargo-fuzz, then run make fuzz again"
+targets_of() {
+    case $1 in
+    path) echo ;;
+    decoding) echo decode template ;;
+    reading) echo framing reader partial_json ;;
+    encoding) echo encode ;;
+    *) fail "unknown group of fuzz targets: $1; known: path decoding reading encoding" ;;
+    esac
+}
 
-cargo run --quiet --locked --no-default-features --bin seeds corpus
+for group in $groups; do
+    targets_of "$group" >/dev/null
+done
+if [ "$groups" != path ]; then
+    cargo +nightly --version >/dev/null 2>&1 ||
+        fail "fuzzing needs a nightly toolchain: rustup toolchain install nightly, then run make fuzz again"
+    cargo +nightly fuzz --version >/dev/null 2>&1 ||
+        fail "fuzzing needs cargo-fuzz: cargo +nightly install --locked cargo-fuzz, then run make fuzz again"
+    (cd "$root/rust/fuzz" && cargo run --quiet --locked --no-default-features --bin seeds corpus)
+fi
 
-for target in decode template reader partial_json framing encode; do
-    cargo +nightly fuzz run --fuzz-dir . "$target" -- -max_total_time="$seconds" -max_len=16384 -timeout=10 -print_final_stats=1
+: >"$report"
+for group in $groups; do
+    if [ "$group" = path ]; then
+        log=$root/fuzz-artifacts/path.log
+        "$root/.venv-test/bin/python" "$root/tools/differential_fuzz.py" --seconds "$seconds" >"$log" 2>&1 ||
+            { cat "$log" && fail "the group path has a finding"; }
+        executions=$(sed -n 's/^\([0-9]*\) executions in .*/\1/p' "$log")
+        printf '%-9s %-13s %12s executions in %s s\n' path path "$executions" "$seconds" | tee -a "$report"
+    fi
+    for target in $(targets_of "$group"); do
+        log=$root/fuzz-artifacts/$target.log
+        (cd "$root/rust/fuzz" && cargo +nightly fuzz run --fuzz-dir . "$target" -- \
+            -max_total_time="$seconds" -max_len=16384 -timeout=10 -print_final_stats=1) >"$log" 2>&1 ||
+            { tail -n 60 "$log" && fail "the target $target has a finding: see rust/fuzz/artifacts/$target"; }
+        executions=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
+        printf '%-9s %-13s %12s executions in %s s\n' "$group" "$target" "$executions" "$seconds" | tee -a "$report"
+    done
 done

@@ -67,7 +67,7 @@ from deltafold._core import (
 from deltafold.lazy_names import names_on_first_use
 
 _NAMES = {
-    "deltafold": ("otel", "testing"),
+    "deltafold": ("arrow", "otel", "rollouts", "testing"),
     "deltafold._core": (
         "ChoicesDecoder",
         "ChoicesEncoder",
@@ -163,6 +163,7 @@ _NAMES = {
 
 _SUBMODULES = (
     "arguments",
+    "arrow",
     "bodies",
     "compat",
     "contract",
@@ -185,6 +186,7 @@ _SUBMODULES = (
     "output_streams",
     "outputs",
     "parts",
+    "rollouts",
     "stream_core",
     "streams",
     "testing",

@@ -3,7 +3,13 @@
 
 import deltafold.models.adapters as _adapters
 from deltafold import (
+    arrow as arrow,
+)
+from deltafold import (
     otel as otel,
+)
+from deltafold import (
+    rollouts as rollouts,
 )
 from deltafold import (
     testing as testing,
@@ -368,6 +374,7 @@ __all__: list[str] = [
     "__version__",
     "afold",
     "afold_choices",
+    "arrow",
     "astream",
     "atranscode_chunks",
     "decode_response",
@@ -385,6 +392,7 @@ __all__: list[str] = [
     "migrate_config",
     "otel",
     "parse_request",
+    "rollouts",
     "stream",
     "target_names",
     "testing",

@@ -26,7 +26,7 @@ from typing import (
 )
 
 from pydantic_core import CoreSchema
-from typing_extensions import TypeVar, disjoint_base
+from typing_extensions import Buffer, TypeVar, disjoint_base
 
 from deltafold.contract import DeltaKind, ErrorCode, FinishReason
 from deltafold.encoding import EncoderNote, EncoderOptions
@@ -80,6 +80,7 @@ __all__ = [
     "fold_bodies",
     "fold_body_choices",
     "fold_chunks",
+    "fold_columns",
     "folded_json",
     "folded_text",
     "folded_tool_calls",
@@ -780,6 +781,16 @@ def read_json(text: str, max_depth: int, /) -> object: ...
 def fold_bodies(
     decoder: Decoder, bodies: list[bytes], *, one_run: bool, threads: int | None = None
 ) -> list[MessageAssembler]: ...
+def fold_columns(
+    bodies: tuple[Buffer | None, Buffer, Buffer, int, int, bool],
+    decoders: list[tuple[str, Decoder]],
+    detected: list[tuple[str, Decoder]],
+    *,
+    codes: tuple[Buffer, int] | None = None,
+    statuses: tuple[Buffer, int] | None = None,
+    pieces: tuple[Buffer | None, Buffer, int, Buffer, int, Buffer, int] | None = None,
+    threads: int | None = None,
+) -> list[bytes | None]: ...
 def fold_chunks(
     chunks: list[bytes] | tuple[bytes, ...], dialect: str, options: DecoderOptions
 ) -> Message: ...

@@ -17,24 +17,29 @@ from deltafold.stream_core import ChoicesOptions, is_misuse
 __all__ = ["ChoicesDecoder", "afold_choices", "fold_choices"]
 
 
-class _Messages:
+class ChoiceMessages:
     """The messages of the choices, while the chunks of a body arrive."""
 
-    def __init__(self, dialect: str, options: ChoicesOptions) -> None:
+    def __init__(
+        self, dialect: str, options: ChoicesOptions, mapper: ErrorMapper | None = None
+    ) -> None:
         self.decoder = ChoicesDecoder(dialect, **options)
         self.folded: dict[int, MessageAssembler] = {}
         clock = options.get("clock")
-        self._mapper = ErrorMapper() if clock is None else ErrorMapper(clock=clock)
+        own = mapper or (ErrorMapper() if clock is None else ErrorMapper(clock=clock))
+        self._mapper = own
+        self._ended: set[int] = set()
 
-    def feed(self, chunk: bytes) -> None:
-        self._consume(self.decoder.feed(chunk))
+    def feed(self, chunk: bytes) -> list[int]:
+        """Fold a chunk, and return the choices that have ended with it."""
+        return self._consume(self.decoder.feed(chunk))
 
-    def fail(self, failure: Exception) -> None:
+    def fail(self, failure: Exception) -> list[int]:
         """End every choice by a failure of the transport; a mistake of the caller is raised."""
         if is_misuse(failure):
             raise failure
         fields = self._mapper.map(failure)
-        self._consume(
+        return self._consume(
             self.decoder.fail(
                 fields.code,
                 fields.message,
@@ -46,15 +51,25 @@ class _Messages:
             )
         )
 
-    def close(self) -> dict[int, MessageAssembler]:
-        self._consume(self.decoder.close())
+    def close(self) -> list[int]:
+        """Take the end of the body, and return the choices that have ended with it."""
+        return self._consume(self.decoder.close())
+
+    def in_order(self) -> dict[int, MessageAssembler]:
+        """Return the assemblers by the number of the choice, lowest first."""
         return dict(sorted(self.folded.items()))
 
-    def _consume(self, batches: Mapping[int, DeltaBatch]) -> None:
+    def _consume(self, batches: Mapping[int, DeltaBatch]) -> list[int]:
+        ended: list[int] = []
         for choice, batch in batches.items():
             if choice not in self.folded:
                 self.folded[choice] = MessageAssembler(self.decoder.run_id)
-            self.folded[choice].consume(batch)
+            folded = self.folded[choice]
+            folded.consume(batch)
+            if choice not in self._ended and folded.status in {"done", "error"}:
+                self._ended.add(choice)
+                ended.append(choice)
+        return ended
 
 
 def fold_choices(
@@ -83,7 +98,7 @@ def fold_choices(
     """
     if isinstance(body, bytes | bytearray | memoryview):
         return fold_body_choices(ChoicesDecoder(dialect, **options), whole_body(body))
-    messages = _Messages(dialect, options)
+    messages = ChoiceMessages(dialect, options)
     chunks = iter(body)
     while not messages.decoder.finished:
         try:
@@ -94,7 +109,8 @@ def fold_choices(
         if chunk is None:
             break
         messages.feed(chunk)
-    return messages.close()
+    messages.close()
+    return messages.in_order()
 
 
 async def afold_choices(
@@ -109,7 +125,7 @@ async def afold_choices(
     """
     if not isinstance(chunks, AsyncIterable):
         return fold_choices(cast("bytes | Iterable[bytes]", chunks), dialect, **options)
-    messages = _Messages(dialect, options)
+    messages = ChoiceMessages(dialect, options)
     reading = aiter(chunks)
     while not messages.decoder.finished:
         try:
@@ -120,4 +136,5 @@ async def afold_choices(
         if chunk is None:
             break
         messages.feed(chunk)
-    return messages.close()
+    messages.close()
+    return messages.in_order()

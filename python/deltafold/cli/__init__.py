@@ -1,6 +1,8 @@
 """The `deltafold` command: folds and transcodes recordings, and calls models.
 
     deltafold fold FILE ... [--dialect NAME] [--json] [--live]
+    deltafold fold FILE ... --to FILE.parquet [--dialect NAME] [--vendor NAME]
+    deltafold stats FILE.parquet
     deltafold transcode FILE [--from NAME] --to NAME
     deltafold inspect FILE [--diff OTHER] [--out PAGE] [--no-open]
     deltafold chat VENDOR/MODEL [PROMPT]
@@ -50,7 +52,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"deltafold {__version__}")
     commands = parser.add_subparsers(required=True, metavar="command")
-    for add in (_fold, _transcode, _inspect, _chat, _models, _doctor, _serve, _types):
+    for add in (_fold, _stats, _transcode, _inspect, _chat, _models, _doctor, _serve, _types):
         add(commands)
     _completion(commands, parser)
     return parser
@@ -79,6 +81,10 @@ def _add_dialect(parser: argparse.ArgumentParser) -> None:
 
 def _fold(commands: _Commands) -> None:
     def run(given: argparse.Namespace) -> int:
+        if given.to is not None:
+            from deltafold.cli.columns import fold_to_parquet
+
+            return fold_to_parquet(given.files, given.to, given.dialect, given.vendor)
         from deltafold.cli.folding import fold_files
 
         return fold_files(given.files, given.dialect, json_lines=given.json, live=given.live)
@@ -98,6 +104,22 @@ def _fold(commands: _Commands) -> None:
         action=argparse.BooleanOptionalAction,
         help="show the message while it grows; the default for standard input on a terminal",
     )
+    parser.add_argument(
+        "--to",
+        metavar="FILE.parquet",
+        help="write a row for each stream of files, folders, recordings, cassettes and archives",
+    )
+    parser.add_argument("--vendor", help="with --to: whose prices; else the dialect's own vendor")
+
+
+def _stats(commands: _Commands) -> None:
+    def run(given: argparse.Namespace) -> int:
+        from deltafold.cli.stats import show_stats
+
+        return show_stats(given.file)
+
+    parser = _command(commands, "stats", "show the distributions of a file of fold --to", run)
+    parser.add_argument("file", metavar="FILE.parquet")
 
 
 def _transcode(commands: _Commands) -> None:

@@ -63,7 +63,7 @@ class ReplayTable(ModelTable):
 
     Args:
         recordings: recordings and their dialects, by the names of the models.
-        settings: settings of every model.
+        settings: settings of every model, None for none.
         flat_out: leaves the recorded pauses out.
 
     Attributes:
@@ -76,7 +76,7 @@ class ReplayTable(ModelTable):
     def __init__(
         self,
         recordings: dict[str, tuple[str, Recording]],
-        settings: dict[str, Any],
+        settings: dict[str, Any] | None = None,
         *,
         flat_out: bool = False,
     ) -> None:
@@ -87,7 +87,11 @@ class ReplayTable(ModelTable):
                 raise MisuseError(f"{name}: no Model calls an API of the dialect {dialect}")
             played = _Played(recording, answered, flat_out=flat_out)
             config = {"model_id": name}
-            client: dict[str, Any] = {"base_url": _NO_ADDRESS, "api_key": "unused", **settings}
+            client: dict[str, Any] = {
+                "base_url": _NO_ADDRESS,
+                "api_key": "unused",
+                **(settings or {}),
+            }
             model = adapter(config, client=played, **client)
             return Upstream(model, name)
 

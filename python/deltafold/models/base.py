@@ -8,7 +8,7 @@ mistake of the caller raises at the call; a failure of the provider or the netwo
 Clients that are made here do not retry, because retries are the caller's decision.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Generic, Self, TypeVar, cast
@@ -38,6 +38,7 @@ from deltafold.models.calls import (
     tools_of,
 )
 from deltafold.models.clients import Clients
+from deltafold.models.every_choice import EndedChoice, OpenAsync, every_choice
 from deltafold.models.hooks import Hooks
 from deltafold.models.info import ModelInfo, RequestMetadata
 from deltafold.models.json_body import encoded, refuse_no_json
@@ -47,7 +48,7 @@ from deltafold.models.streaming import Streaming
 from deltafold.models.vendors import VENDORS, Vendor
 from deltafold.output_streams import AsyncOutputStream, OutputStream
 from deltafold.outputs import Output
-from deltafold.stream_core import CallContext, DecoderOptions
+from deltafold.stream_core import CallContext, ChoicesOptions, DecoderOptions
 from deltafold.streams import AsyncDeltaStream, AsyncTee, DeltaStream, Tee
 from deltafold.transports.http import ClientKind
 from deltafold.transports.requests import PreparedRequest
@@ -399,6 +400,39 @@ class Model(Streaming, Generic[ConfigT]):
             caller, request, facts, options, notes, said.invocation_state, said.continued
         )
 
+    def stream_choices(
+        self,
+        messages: Messages,
+        tool_specs: Tools | None = None,
+        system_prompt: str | None = None,
+        **params: Any,  # noqa: ANN401 - as those of `stream`
+    ) -> AsyncIterator[EndedChoice]:
+        """Start a call that asks for several answers, and yield each answer when it ends.
+
+        The answers of Chat end together, because the token counts come after all of them. Log
+        probabilities and token ids are decoded if the server sends them. Neither the provider nor
+        the network makes the loop raise: a failure is in `error` of each answer that it ended.
+        `deltafold.rollouts.collect` calls it for many prompts.
+
+        >>> async for one in model.stream_choices("Name a tide.", candidate_count=8):
+        ...     print(one.choice, one.message.text, one.error)
+
+        Args:
+            messages: the conversation, as `stream` takes it.
+            tool_specs: the tools that the model may call.
+            system_prompt: precedes the system messages.
+            params: the other arguments of `stream` but `tee`, `output` and `continue_from`.
+
+        Raises:
+            ValueError: a message, tool or setting is wrong; the error names it.
+            MisuseError: the client is synchronous, or no client is installed.
+        """
+        prepared = self._prepare("asynchronous", messages, tool_specs, system_prompt, **params)
+        open_source, redactor = self._opened_by(prepared)
+        options: DecoderOptions = {**prepared.options, "logprobs": True}
+        dialect, mapper = prepared.caller.dialect, self._error_mapper
+        return every_choice(open_source, dialect, cast("ChoicesOptions", options), mapper, redactor)
+
     def _begin_sync(self, prepared: Prepared, tee: Tee | None) -> DeltaStream:
         before_request = self._hooks.before_request
         sent = [prepared.request]
@@ -422,7 +456,8 @@ class Model(Streaming, Generic[ConfigT]):
             **prepared.options,
         )
 
-    def _begin_async(self, prepared: Prepared, tee: AsyncTee | None) -> AsyncDeltaStream:
+    def _opened_by(self, prepared: Prepared) -> tuple[OpenAsync, Callable[[], Redactor]]:
+        """Return what sends a call and opens its response, and what hides its secrets."""
         before_request = self._hooks.before_request
         sent = [prepared.request]
 
@@ -436,6 +471,10 @@ class Model(Streaming, Generic[ConfigT]):
                     sent.append(prepared.changed(context))
             return await prepared.open_async(sent[-1])
 
+        return open_source, lambda: prepared.caller.redactor(sent[-1])
+
+    def _begin_async(self, prepared: Prepared, tee: AsyncTee | None) -> AsyncDeltaStream:
+        open_source, redactor = self._opened_by(prepared)
         expected = prepared.expected
         make = (
             AsyncDeltaStream if expected is None else partial(AsyncOutputStream[Any, Any], expected)
@@ -445,7 +484,7 @@ class Model(Streaming, Generic[ConfigT]):
             prepared.caller.dialect,
             error_mapper=self._error_mapper,
             tee=tee,
-            call=self._call_context(prepared, lambda: prepared.caller.redactor(sent[-1])),
+            call=self._call_context(prepared, redactor),
             **prepared.options,
         )
 

@@ -29,7 +29,7 @@ INCLUDED_LOGPROBS: Final = "message.output_text.logprobs"
 
 def asks_for_logprobs(body: Mapping[str, Any]) -> bool:
     """Return whether a request of any dialect asks for log probabilities."""
-    if body.get("logprobs") or body.get("top_logprobs"):
+    if body.get("logprobs") or body.get("top_logprobs") or body.get("return_token_ids"):
         return True
     included = body.get("include")
     if isinstance(included, list | tuple) and INCLUDED_LOGPROBS in included:

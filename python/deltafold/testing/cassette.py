@@ -63,8 +63,13 @@ def load_cassette(path: Path | str) -> list[Recording]:
     path = Path(path)
     if path.stat().st_size > _MAX_FILE_BYTES:
         raise ValueError(f"{path}: larger than {_MAX_FILE_BYTES} bytes")
+    return cassette_of(path.read_bytes(), str(path))
+
+
+def cassette_of(content: bytes, path: str) -> list[Recording]:
+    """Read the bytes of a cassette; see `load_cassette`. `path` names it in errors."""
     try:
-        interactions = _interactions(path.read_bytes().decode("utf-8-sig"))
+        interactions = _interactions(content.decode("utf-8-sig"))
     except (RecursionError, ValueError) as wrong:
         raise ValueError(f"{path}: not a cassette: {wrong}") from wrong
     recordings: list[Recording] = []

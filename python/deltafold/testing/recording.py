@@ -21,7 +21,7 @@ that a later version may add some.
 
 import base64
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Literal, Self, TypeAlias, cast, get_args
@@ -141,7 +141,34 @@ class Recording:
         Raises:
             ValueError: the bytes are not a recording; the message names the line.
         """
-        lines = list(_lines(content, path))
+        # JSON text may contain characters at which splitlines would split.
+        return cls._of_lines(list(_lines(content.split(b"\n"), path)), path)
+
+    @classmethod
+    def each(cls, lines: Iterable[bytes], name: str = "the file") -> Iterator[Self]:
+        """Read recordings that follow one another in one file, each as `save` writes it.
+
+        >>> with open("many.jsonl", "rb") as lines:
+        ...     bodies = [recording.body for recording in Recording.each(lines)]
+
+        Args:
+            lines: the lines of the file; one recording is held at a time.
+            name: the name of the file, for errors.
+
+        Raises:
+            ValueError: a line does not belong to a recording; the message names the line.
+        """
+        own: list[dict[str, object]] = []
+        for line in _lines(lines, name):
+            if "recording" in line and own:
+                yield cls._of_lines(own, name)
+                own = []
+            own.append(line)
+        if own:
+            yield cls._of_lines(own, name)
+
+    @classmethod
+    def _of_lines(cls, lines: list[dict[str, object]], path: Path | str) -> Self:
         head = lines[0] if lines else {}
         if head.get("recording") != _VERSION:
             raise ValueError(f"{path}: not a recording of version {_VERSION}")
@@ -160,7 +187,7 @@ class Recording:
                 headers_after=_seconds(head),
                 request=_request(head.get("request")),
             )
-        except (KeyError, TypeError, ValueError) as wrong:
+        except (AttributeError, KeyError, TypeError, ValueError) as wrong:
             raise ValueError(f"{path}: not a recording: {wrong!r}") from wrong
 
     @classmethod
@@ -237,9 +264,8 @@ class Recording:
         return replace(self, pieces=tuple(pieces))
 
 
-def _lines(content: bytes, path: str) -> Iterator[dict[str, object]]:
-    # JSON text may contain characters at which splitlines would split.
-    for number, line in enumerate(content.split(b"\n"), 1):
+def _lines(lines: Iterable[bytes], path: Path | str) -> Iterator[dict[str, object]]:
+    for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:

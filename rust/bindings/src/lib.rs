@@ -10,6 +10,7 @@
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
+mod arrow;
 mod assembler;
 mod awaiting;
 mod batch;
@@ -42,6 +43,7 @@ mod logprobs;
 mod members;
 mod message_json;
 mod model;
+mod parallel;
 mod partial_json;
 mod partial_tree;
 mod payload;
@@ -63,6 +65,8 @@ mod try_lock;
 /// Compiled half of deltafold.
 #[pymodule(gil_used = false)]
 mod _core {
+    #[pymodule_export]
+    use crate::arrow::fold_columns;
     #[pymodule_export]
     use crate::assembler::MessageAssembler;
     #[pymodule_export]

@@ -163,6 +163,7 @@ impl State {
         }
         if let Some(rare) = &chunk.rare {
             self.lists(rare);
+            sink.details(rare.opaque.iter().copied());
         }
         let mut reason = None;
         for choice in first.into_iter().chain(followed) {
@@ -192,6 +193,9 @@ impl State {
     }
 
     fn choice<O: Output>(&mut self, choice: &Choice<'_>, sink: &mut DeltaSink<'_, O>) {
+        if let Some(opaque) = &choice.opaque {
+            sink.details(opaque.iter().copied());
+        }
         if choice.has_delta {
             self.message(&choice.delta, sink);
         } else if let Some(json) = choice.message.filter(|_| self.is_empty()) {

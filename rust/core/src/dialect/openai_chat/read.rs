@@ -57,6 +57,44 @@ pub(super) struct RareMembers<'a> {
     pub(super) error: Option<&'a str>,
     pub(super) citations: Option<&'a str>,
     pub(super) search_results: Option<&'a str>,
+    pub(super) opaque: Vec<Opaque<'a>>,
+}
+
+/// Name and JSON of a member that is kept as it came.
+pub(super) type Opaque<'a> = (&'static str, &'a str);
+
+/// Members beside log probabilities that training needs and no other stage reads: the tokens of the prompt, and what vLLM
+/// and SGLang say of a token's way through the model.
+///
+/// Sources: `ChatCompletionStreamResponse` of vLLM, `ChatCompletionStreamResponse` of SGLang.
+const OPAQUE: [&str; 9] = [
+    "prompt_token_ids",
+    "prompt_logprobs",
+    "routed_experts",
+    "sglext",
+    "meta_info",
+    "hidden_states",
+    "kv_transfer_params",
+    "stop_reason",
+    "matched_stop",
+];
+
+/// Read a member that no other reader knows.  Opaque members are kept if log probabilities are wanted.
+fn read_other<'a>(
+    reader: &mut Reader<'a>,
+    key: &str,
+    wanted: Wanted,
+    keep: impl FnOnce(Opaque<'a>),
+) -> Result<()> {
+    match OPAQUE.iter().find(|name| wanted.logprobs && **name == key) {
+        Some(name) => {
+            if let Some(value) = reader.opt_raw()? {
+                keep((name, value));
+            }
+            Ok(())
+        }
+        None => reader.ignore(),
+    }
 }
 
 /// Set a member of a boxed struct.  Without a value, the box is not allocated.
@@ -82,6 +120,8 @@ pub(super) struct Choice<'a> {
     /// Log probabilities; read only if the caller wants them.
     pub(super) logprobs: ChoiceLogprobs<'a>,
     pub(super) usage: Option<&'a str>,
+    #[expect(clippy::box_collection, reason = "few chunks have one, and the event stays small")]
+    pub(super) opaque: Option<Box<Vec<Opaque<'a>>>>,
 }
 
 /// The `delta` of a chunk, or the `message` of a whole body.
@@ -180,7 +220,12 @@ pub(super) fn read<'a>(
             "search_results" => {
                 put(&mut chunk.rare, |rare| &mut rare.search_results, reader.opt_raw()?);
             }
-            _ => reader.ignore()?,
+            key => {
+                let rare = &mut chunk.rare;
+                read_other(reader, key, wanted, |member| {
+                    rare.get_or_insert_default().opaque.push(member);
+                })?;
+            }
         }
         Ok(())
     })?;
@@ -225,7 +270,12 @@ fn read_choice<'a>(
             // Not wanted.  `skip`, unlike `ignore`, does not trace scalars: a template with a hole per number is useless.
             "logprobs" => reader.skip()?,
             "usage" => choice.usage = reader.opt_raw()?,
-            _ => reader.ignore()?,
+            key => {
+                let opaque = &mut choice.opaque;
+                read_other(reader, key, wanted, |member| {
+                    opaque.get_or_insert_default().push(member);
+                })?;
+            }
         }
         Ok(())
     })?;

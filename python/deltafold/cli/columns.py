@@ -1,0 +1,168 @@
+"""`deltafold fold --to`: recorded streams become rows of a Parquet file.
+
+In: files and folders.  Out: a Parquet file with a row for each stream, a progress bar on a
+terminal, and a summary.
+
+Laws: memory is bounded by a batch of streams. A file that cannot be read costs no other file. The
+target appears when all rows are in it.
+"""
+
+import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final, Self
+
+from deltafold import arrow
+from deltafold.cli.exits import EXIT_DONE, EXIT_ERROR, EXIT_USAGE, complain
+from deltafold.cli.recorded import UNREADABLE, Recorded, files_below, recorded_in
+from deltafold.cli.stats import print_summary
+from deltafold.cost import cost_of
+from deltafold.exceptions import MisuseError
+from deltafold.usage import Usage
+
+_BATCH_BYTES: Final = 32 << 20
+_BATCH_ROWS: Final = 10_000
+
+OWN_VENDORS: Final = {
+    "anthropic-messages": "anthropic",
+    "bedrock-converse": "bedrock",
+    "bedrock-invoke": "bedrock",
+    "cohere-chat": "cohere",
+    "gemini": "google",
+    "gemini-interactions": "google",
+    "mistral": "mistral",
+    "openai-chat": "openai",
+    "openai-responses": "openai",
+}
+"""Vendor whose prices a stream has, by its dialect, unless the caller names another."""
+
+
+def fold_to_parquet(names: list[str], target: str, dialect: str | None, vendor: str | None) -> int:
+    """Fold all streams into the rows of a Parquet file; returns the exit code.
+
+    Args:
+        names: files and folders.
+        target: the Parquet file.
+        dialect: the protocol of all streams; None detects that of each.
+        vendor: the vendor of all streams, for prices; None takes that of the dialect.
+    """
+    unfinished = Path(f"{target}.unfinished")
+    try:
+        files = files_below(names)
+        with _Rows(unfinished, dialect, vendor) as rows:
+            is_whole = _fold_all(files, rows)
+        unfinished.replace(target)
+        print_summary(target)
+    except (OSError, MisuseError) as problem:
+        complain(problem)
+        return EXIT_USAGE
+    finally:
+        unfinished.unlink(missing_ok=True)
+    if not is_whole:
+        return EXIT_USAGE
+    return EXIT_ERROR if rows.errors else EXIT_DONE
+
+
+def _fold_all(files: list[Path], rows: "_Rows") -> bool:
+    """Fold the streams of all files; return whether all of them could be read."""
+    is_whole = True
+    sizes = [file.stat().st_size for file in files]
+    with _progress(sum(sizes)) as progress:
+        done = 0
+        for file, size in zip(files, sizes, strict=True):
+            try:
+                for read, stream in recorded_in(file):
+                    progress(done + read)
+                    rows.append(stream)
+            except UNREADABLE as problem:
+                known = str(file) in str(problem)
+                complain(problem if known else f"{file}: {problem}")
+                is_whole = False
+            done += size
+            progress(done)
+    return is_whole
+
+
+class _Rows:
+    """Rows that are folded and written by batches."""
+
+    def __init__(self, path: Path, dialect: str | None, vendor: str | None) -> None:
+        message = arrow.message_type()  # names the extra if pyarrow is missing
+        self._pa: Any = import_module("pyarrow")
+        self._dialect = dialect
+        self._vendor = vendor
+        self._waiting: list[Recorded] = []
+        self._bytes = 0
+        self.errors = 0
+        pa = self._pa
+        own = [
+            pa.field("source", pa.string()),
+            pa.field("status", pa.int32()),
+            pa.field("cost_usd", pa.float64()),
+        ]
+        self._schema = pa.schema([*own, *message])
+        parquet: Any = import_module("pyarrow.parquet")
+        self._writer = parquet.ParquetWriter(path, self._schema, compression="zstd")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is None:
+            self._write()
+        self._writer.close()
+
+    def append(self, stream: Recorded) -> None:
+        """Add a row, and write a batch that is full."""
+        self._waiting.append(stream)
+        self._bytes += len(stream.body)
+        if self._bytes >= _BATCH_BYTES or len(self._waiting) >= _BATCH_ROWS:
+            self._write()
+
+    def _write(self) -> None:
+        streams, self._waiting, self._bytes = self._waiting, [], 0
+        if not streams:
+            return
+        pa = self._pa
+        statuses = pa.array([stream.status for stream in streams], pa.int32())
+        piece = pa.struct([("after", pa.float64()), ("bytes", pa.int64())])
+        messages = arrow.fold(
+            pa.array([stream.body for stream in streams], pa.large_binary()),
+            self._dialect,
+            statuses=statuses,
+            pieces=pa.array([stream.pieces for stream in streams], pa.list_(piece)),
+            logprobs=True,
+        )
+        self.errors += len(messages) - messages.field("error").null_count
+        columns = [
+            pa.array([stream.source for stream in streams], pa.string()),
+            statuses,
+            pa.array(self._costs(messages), pa.float64()),
+            *messages.flatten(),
+        ]
+        self._writer.write_batch(pa.record_batch(columns, schema=self._schema))
+
+    def _costs(self, messages: Any) -> list[float | None]:  # noqa: ANN401 - pyarrow has no types
+        costs: list[float | None] = []
+        columns = (messages.field(name).to_pylist() for name in ("dialect", "model_id", "usage"))
+        for dialect, model_id, usage in zip(*columns, strict=True):
+            vendor = self._vendor or OWN_VENDORS.get(dialect, "")
+            counted = None if usage is None else Usage.model_construct(**usage)
+            costs.append(cost_of(counted, vendor, model_id or "").usd)
+        return costs
+
+
+@contextmanager
+def _progress(total: int) -> Generator[Callable[[int], None]]:
+    """Show a bar on standard error, if it is a terminal and rich is installed."""
+    if sys.stderr.isatty():
+        with suppress(ModuleNotFoundError):
+            console: Any = import_module("rich.console")
+            bars: Any = import_module("rich.progress")
+            with bars.Progress(console=console.Console(stderr=True), transient=True) as progress:
+                task = progress.add_task("folding", total=total)
+                yield lambda read: progress.update(task, completed=read)
+            return
+    yield lambda _: None

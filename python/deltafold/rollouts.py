@@ -1,0 +1,274 @@
+"""Rollouts: many answers to many prompts, with the tokens that training needs.
+
+In: a `Model` and prompts.  Out: trajectories, each when it ends.
+
+Laws: at most `concurrency` requests are in flight, and prompts are taken as they are needed. A slow
+consumer slows the requests down. Nothing is stored: what the caller keeps is the caller's matter.
+Leaving the loop ends the requests in flight.
+"""
+
+import asyncio
+import random
+from array import array
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias, cast
+
+from deltafold.contract import ErrorCode
+from deltafold.errors import ModelError
+from deltafold.messages import Message
+from deltafold.models.base import Model
+from deltafold.models.calls import Messages, Tools
+
+__all__ = ["Trajectory", "collect"]
+
+_TOGETHER: Final = frozenset({"openai-chat", "mistral", "gemini"})
+"""Dialects whose requests ask for several answers (`candidate_count`)."""
+
+_FIRST_WAIT: Final = 0.5
+_LONGEST_WAIT: Final = 60.0
+
+_Model: TypeAlias = Model[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Trajectory:
+    """One answer to one prompt.
+
+    The arrays are contiguous and read-only. `numpy.asarray(trajectory.logprobs)` and
+    `torch.frombuffer(trajectory.token_ids, dtype=torch.int64)` copy nothing.
+
+    >>> async for trajectory in deltafold.rollouts.collect(model, ["When is high tide?"], n=2):
+    ...     trajectory.prompt_index, trajectory.choice, trajectory.message.text
+
+    Attributes:
+        prompt: the prompt, the object that was given.
+        prompt_index: its position among the prompts.
+        choice: the number of the answer, from 0 to n - 1.
+        message: the answer; after a failure, the parts that came.
+        error: the failure that ended the answer, after the last try.
+        tries: the number of requests that were sent for this answer.
+    """
+
+    prompt: Messages = field(repr=False)
+    prompt_index: int
+    choice: int
+    message: Message = field(repr=False)
+    error: ModelError | None = None
+    tries: int = 1
+
+    @property
+    def logprobs(self) -> "memoryview[float] | None":
+        """Log probabilities of the tokens (float64); None without them."""
+        logprobs = self.message.meta.logprobs
+        return None if logprobs is None else logprobs.logprobs
+
+    @property
+    def token_ids(self) -> memoryview | None:
+        """Ids of the tokens (int64); None if the server sent none."""
+        logprobs = self.message.meta.logprobs
+        return None if logprobs is None else logprobs.token_ids
+
+    @property
+    def prompt_token_ids(self) -> memoryview | None:
+        """Ids of the prompt's tokens (int64), made anew at each access; None without them."""
+        ids = self.opaque.get("prompt_token_ids")
+        if not isinstance(ids, list):
+            return None
+        return memoryview(array("q", cast("list[int]", ids))).toreadonly()
+
+    @property
+    def opaque(self) -> dict[str, object]:
+        """Other members of the response under the server's names, such as `routed_experts`."""
+        return self.message.meta.details or {}
+
+
+def collect(
+    model: _Model,
+    prompts: Iterable[Messages] | AsyncIterable[Messages],
+    *,
+    n: int = 1,
+    concurrency: int = 100,
+    retries: int = 2,
+    tools: Tools | None = None,
+    **params: Any,  # noqa: ANN401 - settings of the model
+) -> AsyncIterator[Trajectory]:
+    """Ask a model for n answers to each prompt, and yield each answer when it ends.
+
+    The request asks for log probabilities, where its protocol can, and the answer has the token
+    ids, if the server sends them: vLLM and SGLang do for
+    `extra_body={"return_token_ids": True}`. Where the protocol has no `n`, each answer is a request
+    of its own. An answer that fails is asked for again, without those that have ended; the failure
+    of the last try is in `error`. The waits between the tries grow, and are at least what the
+    provider asks for.
+
+    >>> prompts = ["Count to ten.", "Name three tides."]
+    >>> async for trajectory in deltafold.rollouts.collect(model, prompts, n=8, concurrency=500):
+    ...     if trajectory.error is None:
+    ...         trajectory.prompt_index, trajectory.token_ids, trajectory.logprobs
+
+    Args:
+        model: the model.
+        prompts: each what `Model.stream` takes as messages; they may come from a generator.
+        n: the number of answers to each prompt.
+        concurrency: the number of requests in flight.
+        retries: the number of further tries of an answer whose error is `retryable`.
+        tools: the tools that the model may call.
+        params: settings of the call, as `Model.stream` takes them.
+
+    Raises:
+        ValueError: `n` or `concurrency` is less than 1, or a setting or a prompt is wrong.
+    """
+    for name, number in (("n", n), ("concurrency", concurrency)):
+        if number < 1:
+            raise ValueError(f"{name} must be at least 1 (got {number})")
+    if model.dialect == "openai-chat":
+        params = {"logprobs": True, **params}
+    collecting = _Collecting(model, prompts, n, retries=retries, tools=tools, params=params)
+    return collecting.trajectories(concurrency)
+
+
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    """Answers that one request asks for."""
+
+    prompt: Messages
+    prompt_index: int
+    choices: tuple[int, ...]
+
+
+_Found: TypeAlias = Trajectory | Exception | None
+"""An answer, a mistake of the caller, or the end of one worker."""
+
+
+class _Collecting:
+    """One call of `collect`."""
+
+    def __init__(
+        self,
+        model: _Model,
+        prompts: Iterable[Messages] | AsyncIterable[Messages],
+        n: int,
+        *,
+        retries: int,
+        tools: Tools | None,
+        params: dict[str, Any],
+    ) -> None:
+        self._model = model
+        self._units = _units(prompts, n, together=model.dialect in _TOGETHER)
+        self._taking = asyncio.Lock()
+        self._retries = retries
+        self._tools = tools
+        self._params = params
+
+    async def trajectories(self, concurrency: int) -> AsyncIterator[Trajectory]:
+        """Yield the answers; the workers end with this generator."""
+        found: asyncio.Queue[_Found] = asyncio.Queue(concurrency)
+        workers: set[asyncio.Task[None]] = set()
+        try:
+            # A worker is made for a prompt that is there, so that few prompts make few workers.
+            first = await self._next_unit()
+            while first is not None and len(workers) < concurrency:
+                workers.add(asyncio.create_task(self._work(first, found)))
+                first = await self._next_unit() if len(workers) < concurrency else None
+            running = len(workers)
+            while running:
+                one = await found.get()
+                if one is None:
+                    running -= 1
+                elif isinstance(one, Exception):
+                    raise one
+                else:
+                    yield one
+        finally:
+            for worker in workers:
+                worker.cancel()
+            await asyncio.gather(*workers, return_exceptions=True)
+            await self._units.aclose()
+
+    async def _next_unit(self) -> _Unit | None:
+        async with self._taking:
+            return await anext(self._units, None)
+
+    async def _work(self, unit: _Unit | None, found: "asyncio.Queue[_Found]") -> None:
+        try:
+            while unit is not None:
+                await self._answer(unit, found)
+                unit = await self._next_unit()
+        except Exception as mistake:  # noqa: BLE001 - raised where the caller waits
+            await found.put(mistake)
+        else:
+            await found.put(None)
+
+    async def _answer(self, unit: _Unit, found: "asyncio.Queue[_Found]") -> None:
+        """Ask until each answer has ended well, or has failed for the last time."""
+        asked, tries = unit.choices, 1
+        while asked:
+            failed: dict[int, Trajectory] = {}
+            async for one in self._request(unit, asked, tries):
+                if one.error is None or not one.error.retryable or tries > self._retries:
+                    await found.put(one)
+                else:
+                    failed[one.choice] = one
+            if failed:
+                errors = [one.error for one in failed.values() if one.error is not None]
+                await asyncio.sleep(_wait(errors, tries))
+            asked, tries = tuple(failed), tries + 1
+
+    async def _request(
+        self, unit: _Unit, asked: tuple[int, ...], tries: int
+    ) -> AsyncIterator[Trajectory]:
+        """Send one request, and yield an answer for each that was asked for."""
+        params = dict(self._params)
+        if len(asked) > 1:
+            params["candidate_count"] = len(asked)
+        left = dict(enumerate(asked))
+        last: ModelError | None = None
+        reading = self._model.stream_choices(unit.prompt, self._tools, **params)
+        async with aclosing(cast("Any", reading)) as answers:
+            async for one in answers:
+                choice = left.pop(one.choice, None)
+                last = one.error
+                if choice is not None:
+                    yield Trajectory(
+                        unit.prompt, unit.prompt_index, choice, one.message, one.error, tries
+                    )
+        for choice in left.values():
+            error = last or ModelError(
+                code=ErrorCode.PROTOCOL_ERROR,
+                message=f"the response has {len(asked) - len(left)} of {len(asked)} answers",
+                retryable=False,
+            )
+            message = Message.assistant()
+            yield Trajectory(unit.prompt, unit.prompt_index, choice, message, error, tries)
+
+
+async def _units(
+    prompts: Iterable[Messages] | AsyncIterable[Messages], n: int, *, together: bool
+) -> AsyncGenerator[_Unit]:
+    groups = [tuple(range(n))] if together else [(choice,) for choice in range(n)]
+    async with aclosing(_each(prompts)) as each:
+        index = 0
+        async for prompt in each:
+            for choices in groups:
+                yield _Unit(prompt, index, choices)
+            index += 1
+
+
+async def _each(
+    prompts: Iterable[Messages] | AsyncIterable[Messages],
+) -> AsyncGenerator[Messages]:
+    if isinstance(prompts, AsyncIterable):
+        async for prompt in prompts:
+            yield prompt
+    else:
+        for prompt in prompts:
+            yield prompt
+
+
+def _wait(errors: list[ModelError], tries: int) -> float:
+    """Return the seconds until the next try: at least what a provider asks for."""
+    own: float = min(_FIRST_WAIT * 2 ** (tries - 1), _LONGEST_WAIT)
+    asked = max((error.retry_after or 0.0 for error in errors), default=0.0)
+    return max(own, asked) * (1 + random.random() / 4)  # noqa: S311 - spreads the tries

@@ -149,7 +149,7 @@ clean: ## removes everything that was made
 
 $(WHEEL): $(WHEEL_SOURCES) .venv-build/ready
 	rm -rf dist
-	.venv-build/bin/maturin build --release --locked --auditwheel skip --interpreter .venv-build/bin/python --out dist
+	.venv-build/bin/maturin build --release --locked --auditwheel skip --compression-level 9 --interpreter .venv-build/bin/python --out dist
 	@touch $@
 
 .venv-%/installed: .venv-%/ready $(WHEEL)

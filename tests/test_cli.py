@@ -172,6 +172,30 @@ def test_fold_reads_a_recording_with_times(
     assert len(json.loads(capsys.readouterr().out)["parts"]) == 4
 
 
+@pytest.mark.parametrize("live", ["--live", "--no-live"])
+def test_fold_reads_the_status_of_a_recording(
+    live: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "openai-chat.jsonl"
+    Recording.error(429, {"error": {"message": "slow down"}}, {"retry-after": "7"}).save(path)
+    assert main(["fold", str(path), "--dialect", "openai-chat", live]) == 1
+    shown = capsys.readouterr().err
+    assert "rate_limited: slow down (HTTP 429" in shown
+    assert "retry after 7 s" in shown
+
+
+@pytest.mark.parametrize("target", ["anthropic-messages", "openai-chat"])
+def test_transcode_reads_the_status_of_a_recording(
+    target: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "openai-chat.jsonl"
+    Recording.error(429, {"error": {"message": "slow down"}}).save(path)
+    assert main(["transcode", str(path), "--from", "openai-chat", "--to", target]) == 1
+    shown = capsys.readouterr()
+    assert "slow down" in shown.out
+    assert "status 429" in shown.err
+
+
 def test_inspect_writes_a_page_that_needs_nothing_else(
     recording: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,14 +8,16 @@ stream. The colours follow the light or dark scheme of the reader.
     python tools/stream_picture.py
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from html import escape
+from itertools import groupby
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-import deltafold
+from deltafold.inspector import inspect_recording
+from deltafold.inspector.inspection import ShownDelta
+from deltafold.testing import Recording
 
 ROOT: Final = Path(__file__).parents[1]
 RECORDING: Final = "python/deltafold/demo/recordings/anthropic-messages.tool-call.sse"
@@ -64,24 +66,22 @@ CLASSES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One event of the recording: its bytes, and its deltas."""
+    """One event of the recording: its bytes, and the kinds and payloads of its deltas."""
 
     data: str
-    deltas: list[deltafold.MessageDelta]
+    deltas: list[tuple[str, Mapping[str, Any]]]
 
 
 def steps_of(body: bytes) -> Iterator[Step]:
     """Decode the recording event by event; leave out events that give no delta."""
-    decoder = deltafold.Decoder("anthropic-messages", run_id="run", clock=_clock)
-    events = [event for event in body.split(b"\n\n") if event.strip()]
-    for event in events:
-        deltas = list(decoder.feed(event + b"\n\n"))
-        if deltas:
-            yield Step(event.split(b"data: ", 1)[-1].decode(), deltas)
+    inspection = inspect_recording(Recording.of(body), "anthropic-messages")
+    for event, deltas in groupby(inspection.deltas, key=_event_of):
+        data = inspection.texts[event].rstrip("\n").split("data: ", 1)[-1]
+        yield Step(data, [(kind, payload) for _, kind, payload, _ in deltas])
 
 
-def _clock() -> datetime:
-    return datetime(2026, 1, 1, tzinfo=UTC)
+def _event_of(delta: ShownDelta) -> int:
+    return delta[0]
 
 
 def picture(body: bytes) -> str:
@@ -123,22 +123,22 @@ def _rows(steps: list[Step], shown: list[float], seconds: float) -> tuple[str, l
     counts: list[int] = []
     row = 0
     for step, time in zip(steps, shown, strict=True):
-        for place, delta in enumerate(step.deltas):
+        for place, (kind, payload) in enumerate(step.deltas):
             y = TOP + row * LINE
             if place == 0:
                 drawn.append(
                     _text((BYTES, y), "dim", _end_of(step.data, BYTES_SIZE), (time, seconds))
                 )
-            name = CLASSES.get(delta.kind, "other")
-            drawn.append(_text((DELTAS, y), name, _cut(_told(delta), DELTAS_SIZE), (time, seconds)))
+            name = CLASSES.get(kind, "other")
+            told = _cut(_told(kind, payload), DELTAS_SIZE)
+            drawn.append(_text((DELTAS, y), name, told, (time, seconds)))
             row += 1
         counts.append(row)
     return "".join(drawn), counts
 
 
-def _told(delta: deltafold.MessageDelta) -> str:
+def _told(kind: str, payload: Mapping[str, Any]) -> str:
     """Return a delta in one line."""
-    payload = delta.payload
     about = {
         "start": payload.get("modelId"),
         "text": payload.get("textDelta"),
@@ -147,19 +147,19 @@ def _told(delta: deltafold.MessageDelta) -> str:
         "tool_call_args": payload.get("argsTextDelta"),
         "usage": payload.get("outputTokens"),
         "done": payload.get("finishReason"),
-    }.get(delta.kind, "")
-    return f"{delta.kind} {about}".rstrip()
+    }.get(kind, "")
+    return f"{kind} {about}".rstrip()
 
 
 def _message(steps: list[Step], shown: list[float], seconds: float) -> str:
     """Return the column of the message: the pieces of each part, at the time of their delta."""
     drawn: list[str] = []
-    line, column, kind = 0, 0, ""
+    line, column, part = 0, 0, ""
     for step, time in zip(steps, shown, strict=True):
-        for delta in step.deltas:
-            heading, piece = _piece(delta)
-            if heading and heading != kind:
-                line, column, kind = line + (2 if kind else 0), 0, heading
+        for kind, payload in step.deltas:
+            heading, piece = _piece(kind, payload)
+            if heading and heading != part:
+                line, column, part = line + (2 if part else 0), 0, heading
                 y = TOP + line * LINE
                 drawn.append(_text((MESSAGE, y), "dim", heading, (time, seconds)))
                 line += 1
@@ -167,22 +167,21 @@ def _message(steps: list[Step], shown: list[float], seconds: float) -> str:
                 if column + len(word.rstrip()) > MESSAGE_SIZE:
                     line, column = line + 1, 0
                 x = MESSAGE + column * 6.6
-                name = CLASSES.get(delta.kind, "other")
+                name = CLASSES.get(kind, "other")
                 drawn.append(_text((x, TOP + line * LINE), name, word, (time, seconds)))
                 column += len(word)
     return "".join(drawn)
 
 
-def _piece(delta: deltafold.MessageDelta) -> tuple[str, str]:
+def _piece(kind: str, payload: Mapping[str, Any]) -> tuple[str, str]:
     """Return the heading of a delta's part, and the text that the delta adds."""
-    payload = delta.payload
-    if delta.kind in {"text", "thinking"}:
-        return delta.kind, str(payload["textDelta"])
-    if delta.kind == "tool_call_start":
+    if kind in {"text", "thinking"}:
+        return kind, str(payload["textDelta"])
+    if kind == "tool_call_start":
         return "tool call", f"{payload['toolName']} "
-    if delta.kind == "tool_call_args":
+    if kind == "tool_call_args":
         return "tool call", str(payload["argsTextDelta"])
-    if delta.kind == "done":
+    if kind == "done":
         return "finish reason", str(payload["finishReason"])
     return "", ""
 

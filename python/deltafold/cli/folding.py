@@ -58,9 +58,9 @@ def _is_live(file: str, live: bool | None, *, json_lines: bool) -> bool:
 
 def _folded(body: Body, *, live: bool) -> tuple[Message, ModelError | None]:
     if live:
-        with streamed(body.chunks, dialect=body.dialect) as stream:
+        with streamed(body.chunks, body.dialect, **body.options) as stream:
             return _shown(stream)
-    folding = Fold(body.dialect)
+    folding = Fold(body.dialect, **body.options)
     for chunk in body.chunks:
         folding.feed(chunk)
     folding.close()

@@ -8,13 +8,14 @@ Law: standard input is read as it arrives, and nothing is read before it is need
 import sys
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import BufferedReader
 from itertools import chain
 from pathlib import Path
 from typing import Final, cast
 
 from deltafold import MisuseError, detect, dialect_names
+from deltafold.stream_core import ChoicesOptions
 from deltafold.testing.opening import HEAD, open_recording
 from deltafold.testing.recording import Recording
 
@@ -37,11 +38,13 @@ class Body:
         name: what to call it in messages.
         dialect: the protocol of its bytes.
         chunks: its bytes.
+        options: options of the decoder: status and headers of a recording that has them.
     """
 
     name: str
     dialect: str
     chunks: Iterator[bytes]
+    options: ChoicesOptions = field(default_factory=ChoicesOptions)
 
 
 @contextmanager
@@ -67,7 +70,8 @@ def _body(name: str, reader: BufferedReader, dialect: str | None) -> Body:
     if head.startswith(HEAD):
         content = b"".join((head, *chunks))
         dialect, recording = open_recording(content, name, dialect, advice=ADVICE)
-        return Body(name, dialect, (piece for _, piece in recording.pieces_sent()))
+        options = ChoicesOptions(status=recording.status, headers=recording.headers)
+        return Body(name, dialect, (piece for _, piece in recording.pieces_sent()), options)
     chunks = chain([head], chunks)
     if dialect is not None:
         return Body(name, dialect, chunks)

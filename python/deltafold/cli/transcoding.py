@@ -8,7 +8,7 @@ import sys
 
 from deltafold import ChoicesEncoder, Decoder, MisuseError, Transcoder, UnknownDialectError
 from deltafold.cli.exits import EXIT_DONE, EXIT_ERROR, EXIT_USAGE, complain
-from deltafold.cli.reading import opened
+from deltafold.cli.reading import Body, opened
 from deltafold.encoding import EncoderNote
 
 
@@ -16,7 +16,7 @@ def transcode_file(file: str, source: str | None, target: str) -> int:
     """Write a recorded stream as another protocol; returns the exit code."""
     try:
         with opened(file, source) as body:
-            transcoder = _transcoder(body.dialect, target)
+            transcoder = _transcoder(body, target)
             out = sys.stdout.buffer
             for chunk in body.chunks:
                 out.write(transcoder.feed(chunk))
@@ -37,8 +37,8 @@ def transcode_file(file: str, source: str | None, target: str) -> int:
 class _AllAnswers:
     """Transcoder of a stream whose request asked for several answers."""
 
-    def __init__(self, source: str, encoder: ChoicesEncoder[bytes]) -> None:
-        self._decoder = Decoder(source, choice="all")
+    def __init__(self, body: Body, encoder: ChoicesEncoder[bytes]) -> None:
+        self._decoder = Decoder(body.dialect, choice="all", **body.options)
         self._encoder = encoder
 
     @property
@@ -60,10 +60,10 @@ class _AllAnswers:
         return self._encoder.feed(self._decoder.close()) + self._encoder.close()
 
 
-def _transcoder(source: str, target: str) -> Transcoder | _AllAnswers:
+def _transcoder(body: Body, target: str) -> Transcoder | _AllAnswers:
     """Return a transcoder of all answers, or of the first one for a target that has one."""
     try:
         encoder = ChoicesEncoder(target)
     except MisuseError:
-        return Transcoder(source, target)
-    return _AllAnswers(source, encoder)
+        return Transcoder(Decoder(body.dialect, **body.options), target)
+    return _AllAnswers(body, encoder)

@@ -17,7 +17,7 @@ from deltafold import dialect_names
 from deltafold._core import fold_columns
 from deltafold.arrow import Arrow
 from deltafold.testing import Recording
-from protocol_bodies import ANTHROPIC, CHAT, DONE, WHOLE, chunk, finish, said
+from protocol_bodies import ANTHROPIC, CHAT, DONE, WHOLE, call_chunk, chunk, finish, said
 from test_assembler_corpus import recorded
 from test_fixtures import FIXTURES, body_of
 from test_mutated_fixtures import mutated
@@ -205,6 +205,19 @@ def test_recorded_pieces_give_the_times_of_a_row() -> None:
     assert folded.field("text").to_pylist() == ["a", "a", "", None]
     sliced = deltafold.arrow.fold(bodies[:1], CHAT, pieces=pieces_of([none, timed])[1:])
     assert sliced.field("timing").to_pylist() == [times]
+
+
+def test_the_first_text_may_follow_other_parts() -> None:
+    events = [
+        chunk({"reasoning_content": "why"}),
+        call_chunk("{}", name="f", id="c", index=0),
+        chunk({"content": "a"}),
+        finish("stop") + DONE,
+    ]
+    timed = Recording(tuple((1.0, event) for event in events))
+    folded = deltafold.arrow.fold(pa.array([timed.body]), CHAT, pieces=pieces_of([timed]))
+    (times,) = folded.field("timing").to_pylist()
+    assert (times["time_to_first_delta"], times["time_to_first_text"]) == (1.0, 3.0)
 
 
 @pytest.mark.parametrize("sizes", [[], [3], [0, 0], [10**9, 5], [-5, 7], [1] * 5000])

@@ -325,6 +325,15 @@ def test_ctrl_c_ends_the_call(threads: int) -> None:
         signal.signal(signal.SIGALRM, before)
 
 
+@pytest.mark.parametrize(("count", "kept"), [(2**63 - 1, 2**63 - 1), (2**63, None)])
+def test_a_count_beyond_64_bits_is_null(count: int, kept: int | None) -> None:
+    usage = {"prompt_tokens": 1, "completion_tokens": count}
+    body = said("a") + finish("stop") + chunk(None, usage=usage) + DONE
+    (row,) = deltafold.arrow.fold(pa.array([body]), CHAT).to_pylist()
+    assert (row["usage"]["input_tokens"], row["usage"]["output_tokens"]) == (1, kept)
+    assert row["error"] is None
+
+
 def test_a_body_that_reaches_a_limit_costs_no_other_row() -> None:
     column = pa.array([WHOLE[CHAT], said("a" * 100), WHOLE[CHAT]])
     limits = deltafold.Limits(message_bytes=50)

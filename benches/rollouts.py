@@ -56,8 +56,8 @@ async def by_rollouts(url: str, package: str) -> Answers:
             assert one.error is None
             assert one.logprobs is not None
             assert one.token_ids is not None
-            numbers = one.logprobs.tolist(), one.token_ids.tolist()
-            found[one.prompt_index, one.choice] = one.message.text, *numbers
+            logprobs, ids = list(one.logprobs), list(one.token_ids)
+            found[one.prompt_index, one.choice] = one.message.text, logprobs, ids
     return found
 
 
@@ -79,11 +79,12 @@ async def by_sdk(url: str) -> Answers:
         )
         async for chunk in stream:
             for choice in chunk.choices:
+                at = int(choice.index)
                 if choice.delta.content:
-                    texts[choice.index].append(choice.delta.content)
+                    texts[at].append(choice.delta.content)
                 if choice.logprobs is not None:
-                    logprobs[choice.index] += [each.logprob for each in choice.logprobs.content]
-                    ids[choice.index] += choice.token_ids
+                    logprobs[at] += [each.logprob for each in choice.logprobs.content]
+                    ids[at] += choice.token_ids
         for at in range(CHOICES):
             found[prompt, at] = "".join(texts[at]), logprobs[at], ids[at]
 

@@ -36,5 +36,6 @@ def test_a_column_of_another_library_is_folded(column: Any, is_text: bool) -> No
     kind = pa.string() if is_text else pa.binary()
     values = [body and body.decode() for body in BODIES] if is_text else BODIES
     folded = deltafold.arrow.fold(column(values, kind), column(DIALECTS, pa.string()))
-    wanted = [body and row_of(body, name) for body, name in zip(BODIES, DIALECTS, strict=True)]
+    pairs = zip(BODIES, DIALECTS, strict=True)
+    wanted = [None if body is None else row_of(body, name) for body, name in pairs]
     assert_rows(folded, wanted)

@@ -17,7 +17,7 @@ from deltafold import dialect_names
 from deltafold._core import fold_columns
 from deltafold.arrow import Arrow
 from deltafold.testing import Recording
-from protocol_bodies import ANTHROPIC, CHAT, DONE, WHOLE, chunk, finish, said
+from protocol_bodies import ANTHROPIC, CHAT, DONE, WHOLE, call_chunk, chunk, finish, said
 from test_assembler_corpus import recorded
 from test_fixtures import FIXTURES, body_of
 from test_mutated_fixtures import mutated
@@ -207,6 +207,19 @@ def test_recorded_pieces_give_the_times_of_a_row() -> None:
     assert sliced.field("timing").to_pylist() == [times]
 
 
+def test_the_first_text_may_follow_other_parts() -> None:
+    events = [
+        chunk({"reasoning_content": "why"}),
+        call_chunk("{}", name="f", id="c", index=0),
+        chunk({"content": "a"}),
+        finish("stop") + DONE,
+    ]
+    timed = Recording(tuple((1.0, event) for event in events))
+    folded = deltafold.arrow.fold(pa.array([timed.body]), CHAT, pieces=pieces_of([timed]))
+    (times,) = folded.field("timing").to_pylist()
+    assert (times["time_to_first_delta"], times["time_to_first_text"]) == (1.0, 3.0)
+
+
 @pytest.mark.parametrize("sizes", [[], [3], [0, 0], [10**9, 5], [-5, 7], [1] * 5000])
 def test_sizes_that_do_not_fit_the_body_lose_nothing(sizes: list[int]) -> None:
     pieces = pa.array([[{"after": 0.1, "bytes": size} for size in sizes]])
@@ -310,6 +323,15 @@ def test_ctrl_c_ends_the_call(threads: int) -> None:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize(("count", "kept"), [(2**63 - 1, 2**63 - 1), (2**63, None)])
+def test_a_count_beyond_64_bits_is_null(count: int, kept: int | None) -> None:
+    usage = {"prompt_tokens": 1, "completion_tokens": count}
+    body = said("a") + finish("stop") + chunk(None, usage=usage) + DONE
+    (row,) = deltafold.arrow.fold(pa.array([body]), CHAT).to_pylist()
+    assert (row["usage"]["input_tokens"], row["usage"]["output_tokens"]) == (1, kept)
+    assert row["error"] is None
 
 
 def test_a_body_that_reaches_a_limit_costs_no_other_row() -> None:

@@ -402,6 +402,7 @@ def _check_columns(
     whole = _message_of(built)
     error = built if isinstance(built, ModelError) else None
     warnings = whole.meta.warnings if error is None else error.warnings
+    count = None if whole.meta.usage is None else whole.meta.usage.output_tokens
     wanted = (
         whole.text,
         whole.thinking,
@@ -409,7 +410,7 @@ def _check_columns(
         whole.meta.finish_reason,
         error and (error.code, error.message, error.retryable, error.retry_after, error.status),
         [(warning["code"], warning["message"]) for warning in warnings],
-        whole.meta.usage and whole.meta.usage.output_tokens,
+        count if count is None or count < 1 << 63 else None,
     )
     failure, usage = row["error"], row["usage"]
     names = ("code", "message", "retryable", "retry_after", "status")

@@ -60,7 +60,8 @@ def message_type() -> Arrow:
     - `tool_calls`: a list of `id`, `name`, `arguments` (the raw text), `input_format` and
       `incomplete`.
     - `finish_reason`, `raw_finish_reason`: null if the stream ended in an error.
-    - `usage`: the token counts, and the `cost` in US dollars that the provider stated.
+    - `usage`: the token counts, and the `cost` in US dollars that the provider stated. A count
+      that 64 bits with a sign cannot hold is null.
     - `error`: `code`, `message`, `retryable`, `retry_after` (seconds), `status`, `provider_code`
       and `http_request_id`; null if the stream ended well.
     - `warnings`: a list of `code`, `message` and `offset` (bytes).

@@ -9,9 +9,12 @@ mod columns;
 mod input;
 mod messages;
 
+use std::sync::Arc;
+
 use deltafold::contract::ErrorCode;
 use deltafold::decoder::Options;
 use deltafold::detect::detect;
+use deltafold::fold::MessageAssembler;
 use pyo3::exceptions::{PyIndexError, PyOverflowError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -179,7 +182,7 @@ impl Job<'_> {
         if let Some(status) = status {
             options.stream.response.status = status;
         }
-        let run_id = std::sync::Arc::clone(&options.stream.run_id);
+        let run_id = Arc::clone(&options.stream.run_id);
         let mut clock = Clock::new(pieces.as_deref());
         let cut: Vec<&[u8]> = match &pieces {
             Some(pieces) if !pieces.is_empty() => pieces.iter().map(|(_, piece)| *piece).collect(),
@@ -223,15 +226,17 @@ impl Job<'_> {
 struct Clock<'a> {
     pieces: &'a [Piece<'a>],
     timing: Timing,
+    /// Number of parts before the last one, which have no text.
+    without_text: usize,
 }
 
 impl<'a> Clock<'a> {
     fn new(pieces: Option<&'a [Piece<'a>]>) -> Self {
-        Self { pieces: pieces.unwrap_or_default(), timing: Timing::default() }
+        Self { pieces: pieces.unwrap_or_default(), timing: Timing::default(), without_text: 0 }
     }
 
-    /// Note what a piece of the body has brought.
-    fn arrived(&mut self, piece: usize, message: &deltafold::fold::MessageAssembler) {
+    /// Note what a piece of the body has brought.  Each part is looked at until the next one opens.
+    fn arrived(&mut self, piece: usize, message: &MessageAssembler) {
         let Some((after, bytes)) = self.pieces.get(piece) else { return };
         let timing = &mut self.timing;
         timing.duration += after;
@@ -242,8 +247,11 @@ impl<'a> Clock<'a> {
         if message.last_seq() > 0 {
             timing.first_delta.get_or_insert(now);
         }
-        if timing.first_text.is_none() && message.parts().iter().any(has_text) {
-            timing.first_text = Some(now);
+        if timing.first_text.is_none() {
+            if message.parts().iter().skip(self.without_text).any(has_text) {
+                timing.first_text = Some(now);
+            }
+            self.without_text = message.parts().len().saturating_sub(1);
         }
     }
 

@@ -1,6 +1,7 @@
 """The provider for litellm: chunks, responses, histories, parameters and failures."""
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -113,7 +114,9 @@ async def test_sync_async_and_whole_answers_are_equal(dialect: str) -> None:
     first, *others = [shown(response) for response in found]
     assert len(first[1]) == 2
     assert others == [first] * 3
-    assert len({response.usage.total_tokens for response in found}) == 1
+    totals = [response.usage.total_tokens for response in found]
+    # The recording has no counts: litellm estimates those of a stream, and 1.110 no others.
+    assert (totals[0], totals[2]) == (totals[1], totals[3])
 
 
 @pytest.mark.parametrize("piece_bytes", [1, 7, 100_000])
@@ -245,15 +248,17 @@ async def test_a_cut_stream_is_an_error_of_litellm(dialect: str, ending: Any) ->
     assert failure.__cause__.partial_message is not None
 
 
-async def test_the_own_provider_takes_a_cut_stream_as_complete() -> None:
+async def test_the_own_provider_may_take_a_cut_stream_as_complete() -> None:
     told = answer("openai-chat", "One.", " Two.")
     cut = Recording.of(told.body[: told.body.index(b'data: {"id"', told.body.index(b"One."))])
     with served(cut) as server:
         stream: Any = await litellm.acompletion(
             "openai/gpt-5", ASKED, stream=True, api_base=server.url, api_key="key"
         )
-        chunks = [chunk async for chunk in stream]
-        assert chunks[-1].choices[0].finish_reason == "stop"
+        # litellm 1.106 takes it as complete, and 1.110 raises.
+        with contextlib.suppress(exceptions.MidStreamFallbackError):
+            chunks = [chunk async for chunk in stream]
+            assert chunks[-1].choices[0].finish_reason == "stop"
         register("openai-chat", server)
         with pytest.raises(exceptions.MidStreamFallbackError):
             await astreamed()

@@ -22,10 +22,9 @@ from typing import Any, Final, TypeAlias
 
 from deltafold import load_model
 from deltafold.rollouts import collect
+from measured_parts import rewrite
 from rollout_server import Body, RolloutServer, token, tokens
 
-BEGIN: Final = "<!-- measured: rollouts -->\n"
-END: Final = "<!-- end -->"
 REQUESTS: Final = 200
 CHOICES: Final = 8
 TOKENS: Final = 64
@@ -154,12 +153,7 @@ def main() -> None:
         server.communicate("")
     print(shown)
     if asked.docs is not None:
-        text = asked.docs.read_text(encoding="utf-8")
-        before, begin, rest = text.partition(BEGIN)
-        _, end, after = rest.partition(END)
-        if not begin or not end:
-            raise SystemExit(f"{asked.docs} has no place for the table: {BEGIN.strip()} {END}")
-        asked.docs.write_text(f"{before}{begin}\n{shown}\n\n{end}{after}", encoding="utf-8")
+        rewrite(asked.docs, "rollouts", shown)
 
 
 if __name__ == "__main__":

@@ -30,13 +30,12 @@ import orjson
 
 import deltafold
 from hand_written import Anthropic, OpenAIChat
+from measured_parts import rewrite
 from scale_bodies import bodies_and_dialects
 
 pa: Any = import_module("pyarrow")
 parquet: Any = import_module("pyarrow.parquet")
 
-BEGIN: Final = "<!-- measured: scale -->\n"
-END: Final = "<!-- end -->"
 ROWS_IN_A_BATCH: Final = 10_000
 WORKERS: Final = 2
 ROUNDS: Final = 5
@@ -239,13 +238,8 @@ def main() -> None:
         fold_file(asked.source, asked.target)
         return
     measured = "\n".join([*against_the_pool(asked.rows), "", *from_file_to_file(asked.files)])
-    text = asked.docs.read_text(encoding="utf-8")
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise SystemExit(f"{asked.docs} has no place for the table: {BEGIN.strip()} {END}")
-    asked.docs.write_text(f"{before}{begin}\n{measured}\n\n{end}{after}", encoding="utf-8")
     print(measured)
+    rewrite(asked.docs, "scale", measured)
 
 
 if __name__ == "__main__":

@@ -40,8 +40,9 @@ from deltafold.transports.timeouts import Timeouts
 from soak_server import FAULTS, TEXT
 
 HERE: Final = Path(__file__).resolve().parent
-BEGIN: Final = "<!-- measured: soak -->\n"
-END: Final = "<!-- end -->"
+sys.path.append(str(HERE.parent / "benches"))
+from measured_parts import rewrite  # noqa: E402 - of another folder
+
 IDLE_SECONDS: Final = 8.0
 GROWTH: Final = 0.03
 GROWTH_BYTES: Final = 4 << 20
@@ -350,12 +351,7 @@ def main() -> int:
         return 1
     print(shown)
     if asked.docs is not None:
-        text = asked.docs.read_text(encoding="utf-8")
-        before, begin, rest = text.partition(BEGIN)
-        _, end, after = rest.partition(END)
-        if not begin or not end:
-            raise SystemExit(f"{asked.docs} has no place for the table: {BEGIN.strip()} {END}")
-        asked.docs.write_text(f"{before}{begin}\n{shown}\n\n{end}{after}", encoding="utf-8")
+        rewrite(asked.docs, "soak", shown)
     return 0
 
 

@@ -27,9 +27,8 @@ from other_gateways import PEERS, started_peer, version_of
 HERE: Final = Path(__file__).parent
 sys.path.append(str(HERE.parent))
 from chart import bars  # noqa: E402 - of the folder above
+from measured_parts import rewrite  # noqa: E402 - of the folder above
 
-BEGIN: Final = "<!-- measured: {} -->\n"
-END: Final = "<!-- end -->"
 PARTS: Final = ("forwarder", "leaving", "slow", "peers")
 CHAT: Final = "/v1/chat/completions"
 MESSAGES: Final = "/v1/messages"
@@ -301,14 +300,10 @@ def _median(runs: list[Measured], name: str) -> float:
     return statistics.median(cast("float", getattr(run, name)) for run in runs)
 
 
-def written(docs: Path, part: str, text: str) -> None:
-    """Replace the text of a part of the document."""
-    before, begin, rest = docs.read_text(encoding="utf-8").partition(BEGIN.format(part))
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise SystemExit(f"{docs} has no place for {part}: {BEGIN.format(part).strip()} {END}")
-    docs.write_text(f"{before}{begin}\n{text}\n\n{end}{after}", encoding="utf-8")
+def show(docs: Path, part: str, text: str) -> None:
+    """Print a part of the document, and rewrite it."""
     print(text)
+    rewrite(docs, part, text)
 
 
 def main() -> None:
@@ -327,18 +322,18 @@ def main() -> None:
             f"{asked.streams:,} streams of 200 events, 20 a second each; 100 of 2,000 in bursts."
         )
         about += " CPU, median latency, memory of a stream, CPU of an event in bursts of 16 KiB."
-        written(asked.docs, "forwarder", "\n\n".join([about, *tables]))
+        show(asked.docs, "forwarder", "\n\n".join([about, *tables]))
     if "leaving" in parts:
         about = f"{asked.leaving:,} streams, 200 at once, of which every third client leaves early."
-        written(asked.docs, "leaving", f"{about}\n\n{leaving('aiohttp', asked.leaving)}")
+        show(asked.docs, "leaving", f"{about}\n\n{leaving('aiohttp', asked.leaving)}")
     if "slow" in parts:
         about = f"{PEER_STREAMS} streams of 200 events, 20 a second each, beside {SLOW_READERS}"
         about += " clients that read 1 KiB a second of an upstream without pauses."
-        written(asked.docs, "slow", f"{about}\n\n{slow('httpx2', asked.rounds)}")
+        show(asked.docs, "slow", f"{about}\n\n{slow('httpx2', asked.rounds)}")
     if "peers" in parts:
         peers, charted = beside("aiohttp", asked.rounds)
         about = f"{PEER_STREAMS} streams of 200 events, 20 a second each, ours over aiohttp."
-        written(asked.docs, "peers", f"{about}\n\n{peers}")
+        show(asked.docs, "peers", f"{about}\n\n{peers}")
         chart = bars(
             "µs of CPU an event in a gateway", ("Chat to Chat", "Chat to Messages"), charted
         )

@@ -11,27 +11,17 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from deltafold import Encoder, Message, message_deltas, target_names
+from deltafold import Message
 from deltafold.encoding import EncoderTool
 from deltafold.gateway import create_app
 from deltafold.parts import MessagePart, TextPart, ThinkingPart, ToolCallPart
 from deltafold.testing import Recording, ReplayServer
 from deltafold.usage import Usage
 from gateways import served, upstream
-from recorded_upstreams import recording_of
-from speakers import COHERE, MISTRAL, Call, End, Said, stream, text, thought
+from recorded_upstreams import ENCODED, recording_of, written
+from speakers import Call, End, Said, stream, text, thought
 
 PROGRAMS: Final = Path(__file__).parent / "node_modules" / ".bin"
-UPSTREAMS: Final = (
-    "openai-chat",
-    "openai-responses",
-    "anthropic-messages",
-    "gemini",
-    "bedrock-converse",
-    "ollama",
-    MISTRAL,
-    COHERE,
-)
 TURNS: Final = 30
 RUNS: Final = 3
 CUT: Final = 7
@@ -116,9 +106,9 @@ def recording(
         tools: the client's own tools, which an upstream of the client's protocol knows.
         is_cut: leave out the second half.
     """
-    if dialect in target_names():
-        encoder = Encoder(dialect, tools=tools if dialect == "openai-responses" else None)
-        body = b"".join(map(encoder.feed, message_deltas(message))) + encoder.close()
+    if dialect in ENCODED:
+        known = tools if dialect == "openai-responses" else None
+        body = written(message, dialect, tools=known)
     else:
         said = [_said(part) for part in message.parts]
         end: End = "tool_calls" if message.tool_calls else "stop"

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from scripted import RUNS, TURNS, UPSTREAMS, Session, play
+from scripted import RUNS, TURNS, Session, play
 
 from deltafold import Message
 from deltafold.parts import TextPart, ThinkingPart
+from recorded_upstreams import UPSTREAMS
 
 AIDER: Final = Path(sys.prefix).parent / ".venv-aider" / "bin" / "aider"
 FILE: Final = "log.txt"

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from scripted import PROGRAMS, RUNS, TURNS, UPSTREAMS, Session, play
+from scripted import PROGRAMS, RUNS, TURNS, Session, play
 
 from deltafold import Message
 from deltafold.cli.clients import CLIENTS
 from deltafold.encoding import EncoderTool
 from deltafold.parts import MessagePart, TextPart, ThinkingPart, ToolCallPart
+from recorded_upstreams import UPSTREAMS
 
 # A model of Codex's own list: the others get a smaller set of tools, without freeform ones.
 MODEL: Final = "gpt-6-astra"

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from scripted import PROGRAMS, RUNS, UPSTREAMS, Session, Tools, check_work, play, turns_of
+from scripted import PROGRAMS, RUNS, Session, Tools, check_work, play, turns_of
+
+from recorded_upstreams import UPSTREAMS
 
 MODEL: Final = "gemini-2.5-pro"
 TOOLS: Final = Tools(

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from scripted import PROGRAMS, UPSTREAMS, Session, Tools, check_work, play, turns_of
+from scripted import PROGRAMS, Session, Tools, check_work, play, turns_of
+
+from recorded_upstreams import UPSTREAMS
 
 RUNS: Final = 2
 MODEL: Final = "any-name"

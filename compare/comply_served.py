@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import judging
-from deltafold import Encoder, Message, message_deltas
+from deltafold import Message
 from deltafold.gateway import create_app, read_request
 from deltafold.models.adapters import adapter_of
 from deltafold.models.base import Model
@@ -25,7 +25,7 @@ from deltafold.testing.playlist import Request
 from deltafold.testing.transport import ReplayTransport
 from deltafold.usage import Usage
 from gateways import served
-from recorded_upstreams import recording_of
+from recorded_upstreams import ENCODED, recording_of, written
 
 
 class Suite(NamedTuple):
@@ -41,14 +41,6 @@ SUITES: Final = (
     Suite("open-responses", "/v1", "gpt-5"),
     Suite("anthropic", "/v1", "claude-sonnet-4-5"),
     Suite("google-genai", "", "gemini-3-pro"),
-)
-UPSTREAMS: Final = (
-    "openai-chat",
-    "openai-responses",
-    "anthropic-messages",
-    "gemini",
-    "bedrock-converse",
-    "ollama",
 )
 REASONS: Final = {
     "open-responses": {
@@ -110,9 +102,8 @@ def _recorded(dialect: str, *parts: MessagePart) -> Recording:
     message.meta.response_id, message.meta.model_id = "chatcmpl-1", "upstream-model"
     # OpenAI's own response objects repeat the request.
     asked = read_request("openai-responses", b'{"model":"upstream-model"}')
-    encoder = Encoder(dialect, response_fields=asked.options.get("response_fields"))
-    body = b"".join(map(encoder.feed, message_deltas(message))) + encoder.close()
-    return recording_of(dialect, body)
+    fields = asked.options.get("response_fields")
+    return recording_of(dialect, written(message, dialect, response_fields=fields))
 
 
 def _upstream(dialect: str) -> Model[Any]:
@@ -126,7 +117,7 @@ def _upstream(dialect: str) -> Model[Any]:
 
 def findings() -> Iterator[Served]:
     """Run every suite against every upstream."""
-    for dialect in UPSTREAMS:
+    for dialect in ENCODED:
         with served(create_app({"*": _upstream(dialect)})) as url:
             for suite in SUITES:
                 yield _judged(suite, dialect, _run(suite, url))

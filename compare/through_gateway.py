@@ -24,19 +24,13 @@ from gateways import served
 from recorded_upstreams import (
     HEADER,
     PROTOCOLS,
+    UPSTREAMS,
     application,
     recording_of,
     same_answer,
     sources,
 )
 
-UPSTREAMS: Final = (
-    *PROTOCOLS,
-    "bedrock-converse",
-    "cohere-chat",
-    "mistral",
-    "ollama",
-)
 SAID: Final = "the upstream said no"
 # Seconds of silence in the middle of a stream.
 SILENCE: Final = 60.0

@@ -7,12 +7,15 @@ its recording in the header `HEADER`.
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Final, Unpack
 
 from starlette.applications import Starlette
 from starlette.requests import Request
 
 import judging
+from deltafold import Encoder, Message, message_deltas, target_names
+from deltafold.dialects import DIALECTS
+from deltafold.encoding import EncoderOptions
 from deltafold.gateway import Asked, create_app, replay_table
 from deltafold.models.adapters import adapter_of
 from deltafold.testing import Recording
@@ -20,6 +23,10 @@ from deltafold.transports.timeouts import Timeouts
 
 PROTOCOLS: Final = ("openai-chat", "openai-responses", "anthropic-messages", "gemini")
 """Protocols of the gateway's clients."""
+UPSTREAMS: Final = tuple(name for name in DIALECTS if adapter_of(name) is not None)
+"""Dialects that a Model calls."""
+ENCODED: Final = tuple(name for name in UPSTREAMS if name in target_names())
+"""Those of them that an encoder writes."""
 HEADER: Final = "x-recording"
 PATIENCE: Final = 1.0
 """Seconds that the gateway waits for the next bytes."""
@@ -42,6 +49,12 @@ def recording_of(dialect: str, body: bytes) -> Recording:
     if dialect not in _TYPES and body.lstrip().startswith((b"[", b"{")):
         kind = "application/json"
     return Recording.of(body, content_type=kind)
+
+
+def written(message: Message, dialect: str, **options: Unpack[EncoderOptions]) -> bytes:
+    """Return a message as the stream of a provider."""
+    encoder = Encoder(dialect, **options)
+    return b"".join(map(encoder.feed, message_deltas(message))) + encoder.close()
 
 
 def application(folder: Path, others: Mapping[str, Recording] | None = None) -> Starlette:

@@ -20,13 +20,11 @@ from starlette.requests import Request
 
 from deltafold import (
     AnthropicModel,
-    Encoder,
     ErrorCode,
     Message,
     MisuseError,
     ModelError,
     OpenAIChatModel,
-    message_deltas,
 )
 from deltafold.gateway import (
     Asked,
@@ -42,6 +40,7 @@ from deltafold.stream_core import Observer, StreamCore
 from deltafold.testing import Recording, ReplayServer
 from deltafold.usage import Usage
 from gateways import gateway, served
+from recorded_upstreams import written
 
 UPSTREAMS: Final = (
     "openai-chat",
@@ -76,8 +75,7 @@ CALLS: Final = answer(
 
 def recorded(message: Message, dialect: str) -> Recording:
     """Return the stream of a message as an upstream of a dialect sends it."""
-    encoder = Encoder(dialect)
-    body = b"".join(map(encoder.feed, message_deltas(message))) + encoder.close()
+    body = written(message, dialect)
     return Recording.of(body, piece_bytes=700, content_type=TYPES.get(dialect, "text/event-stream"))
 
 

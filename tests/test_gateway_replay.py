@@ -8,17 +8,14 @@ import httpx2
 import openai
 import pytest
 
-import deltafold
 from deltafold import MisuseError
-from deltafold.dialects import DIALECTS
 from deltafold.gateway import create_app, replay_table
 from deltafold.gateway.replaying import ReplayTable
 from deltafold.inspector import read_page
 from deltafold.testing import Recording
 from gateways import served
+from recorded_upstreams import ENCODED
 from test_gateway import CALLS, TEXT, recorded
-
-WRITTEN = [name for name in DIALECTS if name in deltafold.target_names()]
 
 
 def chat(url: str, model: str) -> Any:  # noqa: ANN401 - a completion of the SDK
@@ -28,7 +25,7 @@ def chat(url: str, model: str) -> Any:  # noqa: ANN401 - a completion of the SDK
         )
 
 
-@pytest.mark.parametrize("dialect", WRITTEN)
+@pytest.mark.parametrize("dialect", ENCODED)
 @pytest.mark.parametrize("is_saved", [True, False], ids=["recorder", "body"])
 def test_a_recording_answers_under_its_name(
     dialect: str, tmp_path: Path, *, is_saved: bool

@@ -1,7 +1,7 @@
 """The official TypeScript and Go clients: their packages, and the programs that they run in.
 
-In: cases, one stream or one request each.  Out: for each the answer that the client accumulated, or
-what it raised.
+In: cases, one stream or one request each.  Out: a line for each, with the client's answer or its
+exception.
 """
 
 import json
@@ -124,7 +124,11 @@ def read_all(language: str, cases: Iterable[Mapping[str, object]]) -> list[dict[
 
 
 def answer_of(line: dict[str, Any]) -> judging.Answer:
-    """Return the answer that a client accumulated, or raise what it raised."""
+    """Return the answer that a client accumulated.
+
+    Raises:
+        ClientError: the client raised.
+    """
     if "raised" in line:
         raise ClientError(line["raised"])
     given = line["answer"]

@@ -3,7 +3,7 @@
 In: the lines of the clients that read the recordings themselves (`judges`).  Out: a gateway whose
 upstreams answer with recordings, and the answers that differ.
 
-Laws: a client reads from the gateway what it reads from the provider. Where the upstream speaks the
+Laws: the gateway does not change an answer. Where the upstream speaks the
 client's protocol, that is what the client made of the recording itself; elsewhere it is the
 source's message. A refusal keeps its status, its words and retry-after; a cut and silence raise.
 """
@@ -116,7 +116,7 @@ def through(language: str, judges: list[Judge], direct: Mapping[str, Lines]) -> 
 
 
 def compared(judge: Judge, lines: Lines, direct: Lines) -> Through:
-    """Compare what a client read from the gateway with what it reads from the providers."""
+    """Compare a client's answers through the gateway with its answers without it."""
     found: list[judging.Verdict] = []
     everything = [one for _, one in sources()]
     for one in everything:

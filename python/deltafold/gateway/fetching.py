@@ -168,7 +168,7 @@ class FileFetcher:
 async def _read(url: str, response: httpx2.Response, max_bytes: int) -> FetchedFile:
     if response.status_code != _OK:
         raise _refused(url, f"its server answered {response.status_code}")
-    # What is unpacked may be a thousand times what arrived.
+    # A compressed file may unpack to a thousand times its size.
     if response.headers.get("content-encoding", "identity") != "identity":
         raise _refused(url, "its server packed it")
     data = bytearray()

@@ -103,7 +103,7 @@ class Splice:
         yield self._made(delta, payload)
 
     def _begun(self, rest: "_Rest", delta: MessageDelta) -> Iterator[MessageDelta]:
-        """Yield what goes before the first delta that is no text."""
+        """Yield the end of the text so far, before the first delta of another kind."""
         if held := rest.flush():
             payload: dict[str, object] = {"partIndex": rest.index(rest.first), "textDelta": held}
             yield self._made(delta, payload, DeltaKind.TEXT)
@@ -136,7 +136,7 @@ class Splice:
 
 
 class _Rest:
-    """Where the parts of a continuing answer go, and the beginning of its first text."""
+    """Numbers the parts of a continuing answer, and holds back the beginning of its first text."""
 
     def __init__(self, before: str, place: int | None, parts: int, *, repeats: bool) -> None:
         self.begins = True

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing
 from typing import Any
 
 import pytest
@@ -239,12 +240,13 @@ def test_prompts_are_taken_as_they_are_needed() -> None:
     async def run() -> None:
         async with model_of(server) as model:
             count = 0
-            async for _ in collect(model, prompts(), concurrency=5):
-                count += 1
-                # In flight, waiting in the queue, and given.
-                assert len(taken) <= count + 5 + 5 + 1
-                if count == 50:
-                    break
+            async with aclosing(collect(model, prompts(), concurrency=5)) as trajectories:
+                async for _ in trajectories:
+                    count += 1
+                    # In flight, waiting in the queue, and given.
+                    assert len(taken) <= count + 5 + 5 + 1
+                    if count == 50:
+                        break
 
     with RolloutServer(by_turns(2)) as server:
         asyncio.run(run())
@@ -275,7 +277,7 @@ def test_leaving_the_loop_ends_all_requests() -> None:
             async for one in trajectories:
                 assert one.prompt_index == 0
                 break
-            await trajectories.aclose()  # type: ignore[attr-defined]
+            await trajectories.aclose()
             assert asyncio.all_tasks() == {asyncio.current_task()}
 
     with RolloutServer(lambda body: endless(prompt_of(body)), together=20) as server:

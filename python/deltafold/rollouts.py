@@ -4,13 +4,13 @@ In: a `Model` and prompts.  Out: trajectories, each when it ends.
 
 Laws: at most `concurrency` requests are in flight, and prompts are taken as they are needed. A slow
 consumer slows the requests down. Nothing is stored: what the caller keeps is the caller's matter.
-Leaving the loop ends the requests in flight.
+Closing the generator ends the requests in flight.
 """
 
 import asyncio
 import random
 from array import array
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, AsyncIterable, Iterable
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, cast
@@ -93,7 +93,7 @@ def collect(
     retries: int = 2,
     tools: Tools | None = None,
     **params: Any,  # noqa: ANN401 - settings of the model
-) -> AsyncIterator[Trajectory]:
+) -> AsyncGenerator[Trajectory]:
     """Ask a model for n answers to each prompt, and yield each answer when it ends.
 
     The request asks for log probabilities, where its protocol can, and the answer has the token
@@ -101,7 +101,8 @@ def collect(
     `extra_body={"return_token_ids": True}`. Where the protocol has no `n`, each answer is a request
     of its own. An answer that fails is asked for again, without those that have ended; the failure
     of the last try is in `error`. The waits between the tries grow, and are at least what the
-    provider asks for.
+    provider asks for. To leave the loop early, close the generator (`contextlib.aclosing`) before
+    the model: until then, requests go on.
 
     >>> prompts = ["Count to ten.", "Name three tides."]
     >>> async for trajectory in deltafold.rollouts.collect(model, prompts, n=8, concurrency=500):
@@ -162,7 +163,7 @@ class _Collecting:
         self._tools = tools
         self._params = params
 
-    async def trajectories(self, concurrency: int) -> AsyncIterator[Trajectory]:
+    async def trajectories(self, concurrency: int) -> AsyncGenerator[Trajectory]:
         """Yield the answers; the workers end with this generator."""
         found: asyncio.Queue[_Found] = asyncio.Queue(concurrency)
         workers: set[asyncio.Task[None]] = set()
@@ -218,7 +219,7 @@ class _Collecting:
 
     async def _request(
         self, unit: _Unit, asked: tuple[int, ...], tries: int
-    ) -> AsyncIterator[Trajectory]:
+    ) -> AsyncGenerator[Trajectory]:
         """Send one request, and yield an answer for each that was asked for."""
         params = dict(self._params)
         if len(asked) > 1:
@@ -226,7 +227,7 @@ class _Collecting:
         left = dict(enumerate(asked))
         last: ModelError | None = None
         reading = self._model.stream_choices(unit.prompt, self._tools, **params)
-        async with aclosing(cast("Any", reading)) as answers:
+        async with aclosing(reading) as answers:
             async for one in answers:
                 choice = left.pop(one.choice, None)
                 last = one.error

@@ -8,7 +8,7 @@ mistake of the caller raises at the call; a failure of the provider or the netwo
 Clients that are made here do not retry, because retries are the caller's decision.
 """
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Generic, Self, TypeVar, cast
@@ -406,13 +406,14 @@ class Model(Streaming, Generic[ConfigT]):
         tool_specs: Tools | None = None,
         system_prompt: str | None = None,
         **params: Any,  # noqa: ANN401 - as those of `stream`
-    ) -> AsyncIterator[EndedChoice]:
+    ) -> AsyncGenerator[EndedChoice]:
         """Start a call that asks for several answers, and yield each answer when it ends.
 
         The answers of Chat end together, because the token counts come after all of them. Log
         probabilities and token ids are decoded if the server sends them. Neither the provider nor
         the network makes the loop raise: a failure is in `error` of each answer that it ended.
-        `deltafold.rollouts.collect` calls it for many prompts.
+        `deltafold.rollouts.collect` calls it for many prompts. To leave the loop early, close the
+        generator (`contextlib.aclosing`) before the model.
 
         >>> async for one in model.stream_choices("Name a tide.", candidate_count=8):
         ...     print(one.choice, one.message.text, one.error)

@@ -6,7 +6,7 @@ Laws: those of `choices.py`. An error shows no secret of the call. The connectio
 whichever way the reading ends.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -43,7 +43,7 @@ async def every_choice(
     options: ChoicesOptions,
     mapper: ErrorMapper | None,
     redactor: Callable[[], Redactor],
-) -> AsyncIterator[EndedChoice]:
+) -> AsyncGenerator[EndedChoice]:
     """Yield each answer when it ends; a failure of the connection ends all of them.
 
     A body without an answer gives answer 0 with its error.

@@ -8,7 +8,8 @@ import random
 import pytest
 
 from deltafold import Decoder, Fold, MessageDelta
-from differential_fuzz import Seed, check, mutate_bytes, mutate_json, options_of, pieces_of, seeds
+from differential_fuzz import check
+from fuzz_inputs import Seed, mutate_bytes, mutate_json, options_of, pieces_of, seeds
 from protocol_bodies import CHAT, DONE, chunk, event, finish
 from speakers import RESPONSES, typed
 

@@ -4,7 +4,7 @@ import pytest
 
 import event_stream as aws
 from deltafold import Decoder, MessageDelta
-from differential_fuzz import Seed, seeds
+from fuzz_inputs import Seed, seeds
 from protocol_bodies import CHAT, DONE, chunk, event, finish, said
 
 SEEDS = [seed for seed in seeds() if b"data:" in seed.wire or seed.wire[:1] == b"\x00"]

@@ -10,6 +10,9 @@ RUST_SOURCES := Cargo.toml Cargo.lock $(shell find rust/core rust/bindings -type
 PYTHON_SOURCES := $(shell find python -type f ! -name '*.pyc' ! -name '*.so' 2>/dev/null)
 WHEEL_SOURCES := pyproject.toml README.md LICENSE $(RUST_SOURCES) $(PYTHON_SOURCES)
 WHEEL := .venv-build/wheel.stamp
+PROFILE := target/profile.profdata
+ABI3_PROFILE := target/abi3.profdata
+RELEASE_WHEEL := .venv-build/release-wheel.stamp
 NODE_MODULES := compare/judges/ts/node_modules/.package-lock.json
 CLIENT_MODULES := clients/node_modules/.package-lock.json
 GO_JUDGES := compare/judges/go/judges
@@ -125,7 +128,7 @@ gate-bless: .venv-test/ready ## rewrites rust/benches/instructions.json from wha
 wheel: $(WHEEL) ## dist/*.whl, release build
 	@ls dist/*.whl
 
-wheels: .venv-wheels/ready ## release wheels for each CPython that is here, examined, and tested without Rust (needs glibc, x86-64)
+wheels: .venv-wheels/ready $(PROFILE) $(ABI3_PROFILE) ## release wheels for each CPython that is here, examined, and tested without Rust (needs glibc, x86-64, llvm-tools)
 	.venv-wheels/bin/python tools/wheels.py
 
 newcomer: .venv-test/installed ## times the way from an empty folder to a streamed answer: venv, pip install, README's first program
@@ -148,8 +151,22 @@ clean: ## removes everything that was made
 	rm -rf .venv-*/ dist site target .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks compare/judges/ts/node_modules clients/node_modules $(GO_JUDGES)
 
 $(WHEEL): $(WHEEL_SOURCES) .venv-build/ready
-	rm -rf dist
+	rm -f dist/*.whl
 	.venv-build/bin/maturin build --release --locked --auditwheel skip --compression-level 9 --interpreter .venv-build/bin/python --out dist
+	@touch $@
+
+# What is measured is what a user installs: an extension that was optimized with a profile.
+$(PROFILE) $(ABI3_PROFILE): $(RUST_SOURCES) tools/training.py tools/profiled.py benches/bodies.py benches/other_bodies.py .venv-build/ready .venv-test/ready
+	rm -f $@
+	.venv-build/bin/python tools/profiled.py $@ $(if $(filter $(ABI3_PROFILE),$@),--features abi3)
+
+$(RELEASE_WHEEL): $(WHEEL_SOURCES) $(PROFILE)
+	rm -rf dist/measured
+	.venv-build/bin/python tools/profiled.py $(PROFILE) -- .venv-build/bin/maturin build --release --locked --auditwheel skip --target-dir target/profiled --interpreter .venv-build/bin/python --out dist/measured
+	@touch $@
+
+$(foreach name,bench gateway frameworks,.venv-$(name)/installed): .venv-%/installed: .venv-%/ready $(RELEASE_WHEEL)
+	.venv-$*/bin/python -m pip install --quiet --no-deps --force-reinstall dist/measured/*.whl
 	@touch $@
 
 .venv-%/installed: .venv-%/ready $(WHEEL)

@@ -1,7 +1,8 @@
 """Builds the wheels of this machine as a release builds them, and tests each without Rust.
 
-In: the tree, and the CPythons of this machine.  Out: wheels and the sdist in `dist/release`, and a
-table of tags, sizes, the glibc that each needs, and the tests that passed with it.
+In: the tree, its profiles (`tools/profiled.py`), and the CPythons of this machine.  Out: wheels and
+the sdist in `dist/release`, and a table of tags, sizes, the glibc that each needs, and the tests
+that passed with it.
 
 Laws: a wheel passes when auditwheel finds the promised tag, abi3audit no symbol outside of the
 stable ABI, twine no mistake in the metadata, and the core of the suite no failure in an environment
@@ -24,8 +25,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, cast
 
+from profiled import flags, host
+
 ROOT: Final = Path(__file__).resolve().parent.parent
 OUT: Final = ROOT / "dist" / "release"
+PROFILES: Final = ROOT / "target"
 TOOLS: Final = Path(sys.executable).parent
 GLIBC: Final = (2, 17)
 TAG: Final = "manylinux_2_17_x86_64"
@@ -123,7 +127,9 @@ def build(interpreter: Interpreter, *features: str) -> Path:
     command += ["--compression-level", "9"]
     # maturin looks for the module ziglang with the python of PATH.
     path = f"{TOOLS}:{os.environ['PATH']}"
-    run(*command, "--out", OUT, *features, env={**os.environ, "PATH": path})
+    profile = PROFILES / ("abi3.profdata" if "abi3" in features else "profile.profdata")
+    made_of = {**os.environ, "PATH": path, "RUSTFLAGS": flags(profile)}
+    run(*command, "--target", host(), "--out", OUT, *features, env=made_of)
     (made,) = set(OUT.glob("*.whl")) - before
     return made
 

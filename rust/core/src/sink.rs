@@ -17,9 +17,6 @@ use crate::markup::MarkupLayer;
 
 /// The sinks of the answers that are followed, in the order in which they were admitted.
 pub trait Sinks {
-    /// Receiver of the deltas.
-    type Out: Output;
-
     /// True if every answer of the stream is followed.
     const ALL: bool;
 
@@ -36,12 +33,11 @@ pub trait Sinks {
     fn admit(&mut self, number: u64) -> bool;
 
     /// Call `f` with the sink of the answer at this position.
-    fn with(&mut self, at: usize, f: impl FnOnce(&mut DeltaSink<'_, Self::Out>));
+    fn with(&mut self, at: usize, f: impl FnOnce(&mut DeltaSink<'_>));
 }
 
 /// One answer, whatever the position.
-impl<O: Output> Sinks for DeltaSink<'_, O> {
-    type Out = O;
+impl Sinks for DeltaSink<'_> {
     const ALL: bool = false;
 
     #[inline]
@@ -64,19 +60,19 @@ impl<O: Output> Sinks for DeltaSink<'_, O> {
     }
 
     #[inline]
-    fn with(&mut self, _: usize, f: impl FnOnce(&mut DeltaSink<'_, O>)) {
+    fn with(&mut self, _: usize, f: impl FnOnce(&mut DeltaSink<'_>)) {
         f(self);
     }
 }
 
 /// Operations that a dialect uses to emit deltas.
-pub struct DeltaSink<'a, O> {
-    below: EmitterSink<'a, O>,
+pub struct DeltaSink<'a> {
+    below: EmitterSink<'a>,
     markup: Option<&'a mut MarkupLayer>,
 }
 
-impl<'a, O> Deref for DeltaSink<'a, O> {
-    type Target = EmitterSink<'a, O>;
+impl<'a> Deref for DeltaSink<'a> {
+    type Target = EmitterSink<'a>;
 
     #[inline]
     fn deref(&self) -> &Self::Target {
@@ -84,20 +80,20 @@ impl<'a, O> Deref for DeltaSink<'a, O> {
     }
 }
 
-impl<O> DerefMut for DeltaSink<'_, O> {
+impl DerefMut for DeltaSink<'_> {
     #[inline]
     fn deref_mut(&mut self) -> &mut Self::Target {
         &mut self.below
     }
 }
 
-impl<'a, O: Output> DeltaSink<'a, O> {
+impl<'a> DeltaSink<'a> {
     /// Join an emitter, its output and the layer above it.
     #[inline]
     pub(crate) fn new(
         emitter: &'a mut Emitter,
         markup: Option<&'a mut MarkupLayer>,
-        out: &'a mut O,
+        out: &'a mut dyn Output,
     ) -> Self {
         Self { below: EmitterSink::new(emitter, out), markup }
     }
@@ -111,10 +107,7 @@ impl<'a, O: Output> DeltaSink<'a, O> {
     }
 
     #[inline]
-    fn watching(
-        &mut self,
-        part: PartHandle,
-    ) -> Option<(&mut MarkupLayer, &mut EmitterSink<'a, O>)> {
+    fn watching(&mut self, part: PartHandle) -> Option<(&mut MarkupLayer, &mut EmitterSink<'a>)> {
         let markup = self.markup.as_deref_mut().filter(|markup| markup.is_watched(part))?;
         Some((markup, &mut self.below))
     }
@@ -316,11 +309,7 @@ impl<'a, O: Output> DeltaSink<'a, O> {
     }
 }
 
-fn settle<O: Output>(
-    markup: &mut Option<&mut MarkupLayer>,
-    how: CallEnd,
-    below: &mut EmitterSink<'_, O>,
-) {
+fn settle(markup: &mut Option<&mut MarkupLayer>, how: CallEnd, below: &mut EmitterSink<'_>) {
     if let Some(markup) = markup {
         markup.settle(how, below);
     }

@@ -33,22 +33,18 @@ pub(super) trait Outputs {
     /// True if every answer is followed.
     const ALL: bool;
 
-    /// Receiver of the deltas of one answer.
-    type One: Output;
-
     /// Return the receiver of an answer with this batch of its own.
-    fn of<'a>(&'a mut self, pending: &'a mut PendingBatch) -> &'a mut Self::One;
+    fn of<'a>(&'a mut self, pending: &'a mut PendingBatch) -> &'a mut dyn Output;
 }
 
 /// The caller's output, for the answer that is followed alone.
-pub(super) struct Alone<'o, O>(pub(super) &'o mut O);
+pub(super) struct Alone<'o>(pub(super) &'o mut dyn Output);
 
-impl<O: Output> Outputs for Alone<'_, O> {
+impl Outputs for Alone<'_> {
     const ALL: bool = false;
-    type One = O;
 
     #[inline]
-    fn of<'a>(&'a mut self, _: &'a mut PendingBatch) -> &'a mut O {
+    fn of<'a>(&'a mut self, _: &'a mut PendingBatch) -> &'a mut dyn Output {
         self.0
     }
 }
@@ -58,10 +54,9 @@ pub(super) struct Pending;
 
 impl Outputs for Pending {
     const ALL: bool = true;
-    type One = DeltaBatch;
 
-    fn of<'a>(&'a mut self, pending: &'a mut PendingBatch) -> &'a mut DeltaBatch {
-        pending.get_or_insert_default()
+    fn of<'a>(&'a mut self, pending: &'a mut PendingBatch) -> &'a mut dyn Output {
+        pending.get_or_insert_default().as_mut()
     }
 }
 
@@ -293,13 +288,13 @@ impl<'a, O: Outputs> JoinedAnswers<'a, O> {
 
     /// Return the sink of the answer that is followed alone: one for many events, which is cheaper than one for each.
     #[inline]
-    pub(super) fn alone(&mut self) -> DeltaSink<'_, O::One> {
+    pub(super) fn alone(&mut self) -> DeltaSink<'_> {
         let Answer { emitter, markup, pending } = &mut self.answers.first;
         DeltaSink::new(emitter, markup.as_deref_mut(), self.out.of(pending))
     }
 
     /// Call `f` with the sink of each answer that has not ended.
-    pub(super) fn each(&mut self, mut f: impl FnMut(&mut DeltaSink<'_, O::One>)) {
+    pub(super) fn each(&mut self, mut f: impl FnMut(&mut DeltaSink<'_>)) {
         for at in 0..self.answers.len() {
             self.with(at, &mut f);
         }
@@ -307,7 +302,6 @@ impl<'a, O: Outputs> JoinedAnswers<'a, O> {
 }
 
 impl<O: Outputs> Sinks for JoinedAnswers<'_, O> {
-    type Out = O::One;
     const ALL: bool = O::ALL;
 
     #[inline]
@@ -339,7 +333,7 @@ impl<O: Outputs> Sinks for JoinedAnswers<'_, O> {
     }
 
     #[inline]
-    fn with(&mut self, at: usize, f: impl FnOnce(&mut DeltaSink<'_, O::One>)) {
+    fn with(&mut self, at: usize, f: impl FnOnce(&mut DeltaSink<'_>)) {
         let Self { answers, out } = self;
         let answer = if O::ALL { answers.open_answer(at) } else { Some(&mut answers.first) };
         if let Some(Answer { emitter, markup, pending }) = answer {

@@ -112,12 +112,12 @@ impl Decoder {
     }
 
     /// Decode the next bytes of the body, in any chunking.  The cost is linear in their number.
-    pub fn feed(&mut self, bytes: &[u8], out: &mut impl Output) {
+    pub fn feed(&mut self, bytes: &[u8], out: &mut dyn Output) {
         self.feed_to(bytes, &mut Alone(out));
     }
 
     /// Take the end of the body.  Afterwards the stream has its terminal.
-    pub fn close(&mut self, out: &mut impl Output) {
+    pub fn close(&mut self, out: &mut dyn Output) {
         self.close_to(&mut Alone(out));
     }
 
@@ -125,7 +125,7 @@ impl Decoder {
     ///
     /// After a finish reason the message is whole, and the failure is only a warning.
     #[expect(clippy::needless_pass_by_value, reason = "the stream takes the failure over")]
-    pub fn fail(&mut self, failure: Failure<Box<str>>, out: &mut impl Output) {
+    pub fn fail(&mut self, failure: Failure<Box<str>>, out: &mut dyn Output) {
         self.core.fail(&mut Alone(out), &failure);
     }
 

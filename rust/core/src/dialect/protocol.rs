@@ -9,7 +9,6 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use super::choices::Followed;
-use crate::contract::Output;
 use crate::framing::Bytes;
 use crate::json::{Reader, Result};
 use crate::limits::Limits;
@@ -67,10 +66,10 @@ pub trait Protocol: Clone + Debug + Default + PartialEq {
     fn show_choices(&self, _: &Event<'_, Self>, _: &Limits, _shown: &mut dyn FnMut(u64)) {}
 
     /// Apply an event to the answer of the sink.
-    fn apply<O: Output>(&mut self, event: &Event<'_, Self>, sink: &mut DeltaSink<'_, O>);
+    fn apply(&mut self, event: &Event<'_, Self>, sink: &mut DeltaSink<'_>);
 
     /// Emit the content that the state still holds; no event follows.
-    fn close<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>);
+    fn close(&mut self, sink: &mut DeltaSink<'_>);
 }
 
 /// The event that a protocol reads from a frame.

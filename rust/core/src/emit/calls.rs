@@ -13,11 +13,11 @@ use super::call::{ArgumentForm, Call, CallEnd, CallHandle, CallStage};
 use super::digest::Digest;
 use super::emitter::{Emitter, EmitterSink};
 use super::options::StreamOptions;
-use crate::contract::{CallId, InputFormat, Output, Payload, TextOnlyDelta};
+use crate::contract::{CallId, InputFormat, Payload, TextOnlyDelta};
 use crate::json::scan::{JsonScan, Verdict};
 use crate::json::{Carry, Str};
 
-impl<O: Output> EmitterSink<'_, O> {
+impl EmitterSink<'_> {
     /// Open a tool call.  It starts once it has a name and an id, at its first arguments, or at its end.
     pub fn open_call(&mut self, format: InputFormat) -> CallHandle {
         self.add_call(format, ArgumentForm::Chunks)

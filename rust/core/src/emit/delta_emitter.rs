@@ -45,7 +45,7 @@ pub(super) struct DeltaEmitter {
 }
 
 impl DeltaEmitter {
-    pub(super) fn send<O: Output>(&mut self, out: &mut O, payload: Payload<&str>) {
+    pub(super) fn send(&mut self, out: &mut dyn Output, payload: Payload<&str>) {
         if self.phase == Phase::Waiting {
             self.start(out);
         }
@@ -58,7 +58,7 @@ impl DeltaEmitter {
 
     /// Emit a delta that carries text and no attributes.
     #[inline]
-    pub(super) fn send_text_only<O: Output>(&mut self, out: &mut O, delta: TextOnlyDelta<'_>) {
+    pub(super) fn send_text_only(&mut self, out: &mut dyn Output, delta: TextOnlyDelta<'_>) {
         if self.phase == Phase::Waiting || self.raw.is_some() {
             return self.send(out, delta.into());
         }
@@ -70,7 +70,7 @@ impl DeltaEmitter {
         out.text_only(self.seq, delta);
     }
 
-    pub(super) fn start<O: Output>(&mut self, out: &mut O) {
+    pub(super) fn start(&mut self, out: &mut dyn Output) {
         if self.phase != Phase::Waiting {
             return;
         }

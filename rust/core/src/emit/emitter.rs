@@ -109,14 +109,14 @@ impl Emitter {
 }
 
 /// Operations that emit deltas: the emitter and its output.
-pub struct EmitterSink<'a, O> {
+pub struct EmitterSink<'a> {
     pub(super) emitter: &'a mut Emitter,
-    pub(super) out: &'a mut O,
+    pub(super) out: &'a mut dyn Output,
 }
 
-impl<'a, O: Output> EmitterSink<'a, O> {
+impl<'a> EmitterSink<'a> {
     /// Join an emitter and its output.
-    pub fn new(emitter: &'a mut Emitter, out: &'a mut O) -> Self {
+    pub fn new(emitter: &'a mut Emitter, out: &'a mut dyn Output) -> Self {
         Self { emitter, out }
     }
 

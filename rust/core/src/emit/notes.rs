@@ -5,7 +5,6 @@
 //! Laws: a repeated warning is only counted.  The first value of a fact wins.  Both are bounded by the limits.
 
 use super::emitter::{Emitter, EmitterSink};
-use crate::contract::Output;
 use crate::json::{Carry, ObjectWriter, Str};
 
 /// Maximum characters of an unknown name in its warning.
@@ -14,7 +13,7 @@ const MAX_NAME: usize = 100;
 /// The warning of answers that are not followed.  A dialect has one message of it.
 const OTHER_CHOICES: &str = "other_choices";
 
-impl<O: Output> EmitterSink<'_, O> {
+impl EmitterSink<'_> {
     /// Add a warning; a repeated one is only counted.
     pub fn warn(&mut self, code: &'static str, message: &str, offset: Option<u64>) {
         let max = self.options().limits.warnings;

@@ -8,13 +8,13 @@ use super::call::CallEnd;
 use super::delta_emitter::Phase;
 use super::emitter::{Emitter, EmitterSink};
 use super::parts::PartHandle;
-use crate::contract::{ErrorCode, Failure, FinishReason, Output, Payload};
+use crate::contract::{ErrorCode, Failure, FinishReason, Payload};
 use crate::json::ObjectWriter;
 
 /// Callback that emits the content of other layers before the parts and calls of a message are ended.
 pub(crate) type BeforeEnd<'a, S> = &'a mut dyn FnMut(&mut S, CallEnd);
 
-impl<O: Output> EmitterSink<'_, O> {
+impl EmitterSink<'_> {
     /// Record the finish reason.  A later reason replaces an earlier one.
     pub fn finish(&mut self, reason: FinishReason, raw: &str) {
         self.keep_frame_for_end();

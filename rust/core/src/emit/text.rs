@@ -10,10 +10,10 @@ use std::borrow::Cow;
 use super::digest::Digest;
 use super::emitter::{Emitter, EmitterSink};
 use super::parts::{Part, PartHandle, PartKind, text_payload};
-use crate::contract::{Logprobs, Output, Payload, TextAttributes, TextOnlyDelta};
+use crate::contract::{Logprobs, Payload, TextAttributes, TextOnlyDelta};
 use crate::json::{self, Carry, Str};
 
-impl<O: Output> EmitterSink<'_, O> {
+impl EmitterSink<'_> {
     /// Open a part that ends before the first delta of the next part.  The part gets its number with its first delta.
     pub fn open_part(&mut self, kind: PartKind) -> PartHandle {
         self.add_part(kind, false, None)

@@ -5,7 +5,7 @@
 use super::counts::Counts;
 use super::emitter::{Emitter, EmitterSink};
 use super::usage_record::UsageRecord;
-use crate::contract::{Output, Payload};
+use crate::contract::Payload;
 use crate::facts::UsageTable;
 
 /// Cost of one repeated byte of a usage record, in bytes of provider state.
@@ -13,7 +13,7 @@ use crate::facts::UsageTable;
 /// Merging reads and writes each byte several times.  Known records have at most 2 KB and are repeated once or twice.
 const REPEATED_BYTE_COST: usize = 16;
 
-impl<O: Output> EmitterSink<'_, O> {
+impl EmitterSink<'_> {
     /// Merge a usage record into the earlier ones and send the counts if they changed.
     ///
     /// The last value of each member that is not null wins.  `None` changes nothing.

@@ -3,7 +3,7 @@
 //! In: an image or the JSON of a block.  Out: one `part` delta, counted against the bound of provider state.
 
 use super::emitter::EmitterSink;
-use crate::contract::{Output, Payload};
+use crate::contract::Payload;
 use crate::json;
 
 /// Content of an image: its bytes, or its address.
@@ -15,7 +15,7 @@ pub enum ImageContent<'a> {
     Url(&'a str),
 }
 
-impl<O: Output> EmitterSink<'_, O> {
+impl EmitterSink<'_> {
     /// Send a whole part; `part` is a JSON object `{kind, payload, providerState?}`.
     fn whole_part(&mut self, part: &str) {
         if !self.is_open() || !self.emitter.deltas.take_state_bytes(part.len()) {

@@ -11,7 +11,7 @@ use super::json_calls::NAME_BYTES;
 use super::literals::{Found, find, from, here, upto};
 use super::tools::{self, Types};
 use super::writer::{MarkupWriter, Next, Step, next_byte};
-use crate::contract::{InputFormat, Output};
+use crate::contract::InputFormat;
 use crate::emit::{CallEnd, EmitterSink};
 use crate::json::{write_string, write_text};
 
@@ -68,11 +68,11 @@ impl GemmaBlock {
         self.word.len()
     }
 
-    pub(super) fn step<O: Output>(
+    pub(super) fn step(
         &mut self,
         input: &str,
         writer: &mut MarkupWriter,
-        sink: &mut EmitterSink<'_, O>,
+        sink: &mut EmitterSink<'_>,
     ) -> Step {
         match self.state {
             GemmaState::Name => return self.name(input, writer, sink),
@@ -131,12 +131,7 @@ impl GemmaBlock {
         }
     }
 
-    fn name<O: Output>(
-        &mut self,
-        input: &str,
-        writer: &mut MarkupWriter,
-        sink: &mut EmitterSink<'_, O>,
-    ) -> Step {
+    fn name(&mut self, input: &str, writer: &mut MarkupWriter, sink: &mut EmitterSink<'_>) -> Step {
         let part = |character: char| character.is_alphanumeric() || "_-.:/".contains(character);
         let run = input.find(|character| !part(character)).unwrap_or(input.len());
         self.word.push_str(upto(input, run));
@@ -158,18 +153,13 @@ impl GemmaBlock {
         }
     }
 
-    fn comma<O: Output>(&mut self, writer: &mut MarkupWriter, sink: &mut EmitterSink<'_, O>) {
+    fn comma(&mut self, writer: &mut MarkupWriter, sink: &mut EmitterSink<'_>) {
         if !std::mem::replace(&mut self.first, true) {
             writer.args(",", sink);
         }
     }
 
-    fn open<O: Output>(
-        &mut self,
-        bracket: u8,
-        writer: &mut MarkupWriter,
-        sink: &mut EmitterSink<'_, O>,
-    ) -> Step {
+    fn open(&mut self, bracket: u8, writer: &mut MarkupWriter, sink: &mut EmitterSink<'_>) -> Step {
         if self.open.len() >= sink.options().limits.depth {
             return Step::Prose(0);
         }
@@ -181,11 +171,11 @@ impl GemmaBlock {
         Step::Take(1)
     }
 
-    fn close<O: Output>(
+    fn close(
         &mut self,
         bracket: u8,
         writer: &mut MarkupWriter,
-        sink: &mut EmitterSink<'_, O>,
+        sink: &mut EmitterSink<'_>,
     ) -> Step {
         if self.open.pop() != Some(bracket == b'}') {
             return Step::Prose(0);
@@ -199,12 +189,7 @@ impl GemmaBlock {
         Step::Take(1)
     }
 
-    fn text<O: Output>(
-        &mut self,
-        input: &str,
-        writer: &mut MarkupWriter,
-        sink: &mut EmitterSink<'_, O>,
-    ) -> Step {
+    fn text(&mut self, input: &str, writer: &mut MarkupWriter, sink: &mut EmitterSink<'_>) -> Step {
         let found = if self.mark == "\"" {
             let quote = memchr::memchr(b'"', input.as_bytes());
             quote.map_or(Found::Nothing, |at| Found::At { start: at, end: at + 1, role: "" })
@@ -226,12 +211,7 @@ impl GemmaBlock {
         if taken == 0 { Step::Wait } else { Step::Take(taken) }
     }
 
-    fn bare<O: Output>(
-        &mut self,
-        input: &str,
-        writer: &mut MarkupWriter,
-        sink: &mut EmitterSink<'_, O>,
-    ) -> Step {
+    fn bare(&mut self, input: &str, writer: &mut MarkupWriter, sink: &mut EmitterSink<'_>) -> Step {
         let key = self.state == GemmaState::BareKey;
         let ends: &[char] = if key { &[':', ',', '}', '<', '\n'] } else { &[',', '}', ']', '<'] };
         let end = input.find(ends);

@@ -13,7 +13,7 @@
 
 use super::literals::{Found, find, from, upto};
 use super::writer::{MarkupWriter, Next, Step, next_byte};
-use crate::contract::{InputFormat, Output};
+use crate::contract::InputFormat;
 use crate::emit::{CallEnd, EmitterSink, PartKind};
 
 /// Marker between headers and bodies.
@@ -112,11 +112,11 @@ impl HarmonyBlock {
         }
     }
 
-    pub(super) fn step<O: Output>(
+    pub(super) fn step(
         &mut self,
         input: &str,
         writer: &mut MarkupWriter,
-        sink: &mut EmitterSink<'_, O>,
+        sink: &mut EmitterSink<'_>,
     ) -> Step {
         match self.state {
             HarmonyState::Header => self.header(input, writer, sink),
@@ -136,11 +136,11 @@ impl HarmonyBlock {
         }
     }
 
-    fn header<O: Output>(
+    fn header(
         &mut self,
         input: &str,
         writer: &mut MarkupWriter,
-        sink: &mut EmitterSink<'_, O>,
+        sink: &mut EmitterSink<'_>,
     ) -> Step {
         let found = find(input, 0, MARKERS, |_, _| true);
         let end = match found {
@@ -182,11 +182,11 @@ impl HarmonyBlock {
     }
 
     /// Treat the text of a supposed header as part of the body before it.  Without a body the text is prose.
-    fn no_header<O: Output>(
+    fn no_header(
         &mut self,
         read: &str,
         writer: &mut MarkupWriter,
-        sink: &mut EmitterSink<'_, O>,
+        sink: &mut EmitterSink<'_>,
     ) -> Step {
         let Some(body) = self.body else { return Step::Prose(read.len()) };
         let mut text = writer.take_candidate().unwrap_or_default();
@@ -234,12 +234,7 @@ impl HarmonyBlock {
         Some(Header { kind, recipient: name.filter(|name| !name.is_empty()), format })
     }
 
-    fn body<O: Output>(
-        &mut self,
-        input: &str,
-        writer: &mut MarkupWriter,
-        sink: &mut EmitterSink<'_, O>,
-    ) -> Step {
+    fn body(&mut self, input: &str, writer: &mut MarkupWriter, sink: &mut EmitterSink<'_>) -> Step {
         let found = find(input, 0, MARKERS, |marker, _| begins(marker) || marker == Marker::End);
         let end = match found {
             Found::At { start, .. } | Found::Partial(start) => start,
@@ -280,12 +275,7 @@ fn begins(marker: Marker) -> bool {
     matches!(marker, Marker::Start | Marker::Channel)
 }
 
-fn write_text<O: Output>(
-    body: Body,
-    text: &str,
-    writer: &mut MarkupWriter,
-    sink: &mut EmitterSink<'_, O>,
-) {
+fn write_text(body: Body, text: &str, writer: &mut MarkupWriter, sink: &mut EmitterSink<'_>) {
     match body {
         Body::Text(kind) => writer.write_text(kind, text, sink),
         Body::Call => writer.args(text, sink),

@@ -14,7 +14,7 @@
 use super::literals::{Found, from, here};
 use super::value::Value;
 use super::writer::{MarkupWriter, Next, Step, next_byte};
-use crate::contract::{InputFormat, Output};
+use crate::contract::InputFormat;
 use crate::emit::{CallEnd, EmitterSink};
 
 /// Grammar of the objects of a family.
@@ -66,21 +66,17 @@ impl JsonBlock {
     }
 
     /// Take the end of the text.  A call that waits for its id begins without one.
-    pub(super) fn finish<O: Output>(
-        &mut self,
-        writer: &mut MarkupWriter,
-        sink: &mut EmitterSink<'_, O>,
-    ) {
+    pub(super) fn finish(&mut self, writer: &mut MarkupWriter, sink: &mut EmitterSink<'_>) {
         if self.state == JsonCallsState::Inside && !self.grammar.held && !self.object.begun {
             self.object.begin_without_id(writer, sink);
         }
     }
 
-    pub(super) fn step<O: Output>(
+    pub(super) fn step(
         &mut self,
         input: &str,
         writer: &mut MarkupWriter,
-        sink: &mut EmitterSink<'_, O>,
+        sink: &mut EmitterSink<'_>,
     ) -> Step {
         if self.state == JsonCallsState::Inside {
             return self.inside(input, writer, sink);
@@ -128,11 +124,11 @@ impl JsonBlock {
         }
     }
 
-    fn inside<O: Output>(
+    fn inside(
         &mut self,
         input: &str,
         writer: &mut MarkupWriter,
-        sink: &mut EmitterSink<'_, O>,
+        sink: &mut EmitterSink<'_>,
     ) -> Step {
         let (taken, status) = self.object.feed(input, writer, sink);
         match status {
@@ -217,11 +213,11 @@ impl Object {
         self.args.len() + self.word.len()
     }
 
-    fn feed<O: Output>(
+    fn feed(
         &mut self,
         input: &str,
         writer: &mut MarkupWriter,
-        sink: &mut EmitterSink<'_, O>,
+        sink: &mut EmitterSink<'_>,
     ) -> (usize, Status) {
         let mut at = 0;
         loop {
@@ -301,11 +297,11 @@ impl Object {
     }
 
     /// Read more of a member's value.  Returns the number of bytes, and false if the value is not possible there.
-    fn in_value<O: Output>(
+    fn in_value(
         &mut self,
         rest: &str,
         writer: &mut MarkupWriter,
-        sink: &mut EmitterSink<'_, O>,
+        sink: &mut EmitterSink<'_>,
     ) -> (usize, bool) {
         let mut said = String::new();
         let (taken, over) = self.value.feed(rest, &mut said);
@@ -363,12 +359,7 @@ impl Object {
     }
 
     /// Begin the call if its name and id are known, and end it if its arguments are complete.
-    fn begin<O: Output>(
-        &mut self,
-        whole: bool,
-        writer: &mut MarkupWriter,
-        sink: &mut EmitterSink<'_, O>,
-    ) {
+    fn begin(&mut self, whole: bool, writer: &mut MarkupWriter, sink: &mut EmitterSink<'_>) {
         let known = !self.grammar.held && (self.grammar.id.is_none() || self.id.is_some());
         if !self.begun && (whole || known) {
             self.begin_without_id(writer, sink);
@@ -379,11 +370,7 @@ impl Object {
     }
 
     /// Begin the call if its name is known, with or without an id.
-    fn begin_without_id<O: Output>(
-        &mut self,
-        writer: &mut MarkupWriter,
-        sink: &mut EmitterSink<'_, O>,
-    ) {
+    fn begin_without_id(&mut self, writer: &mut MarkupWriter, sink: &mut EmitterSink<'_>) {
         if let Some(name) = &self.name {
             let id = self.id.as_deref().filter(|id| !id.is_empty());
             writer.begin_call(name, id, InputFormat::Json, sink);
@@ -395,11 +382,7 @@ impl Object {
         }
     }
 
-    fn whole<O: Output>(
-        &mut self,
-        writer: &mut MarkupWriter,
-        sink: &mut EmitterSink<'_, O>,
-    ) -> Status {
+    fn whole(&mut self, writer: &mut MarkupWriter, sink: &mut EmitterSink<'_>) -> Status {
         // Llama's objects need both members, because an answer in JSON may have a member `name`.
         if self.name.is_none() || (self.grammar.held && !self.args_over) {
             return Status::Wrong;

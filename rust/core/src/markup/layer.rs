@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use super::parser::Markup;
 use super::wanted::Wanted;
-use crate::contract::{FinishReason, Output};
+use crate::contract::FinishReason;
 use crate::emit::{CallEnd, Digest, EmitterSink, PartHandle, missing_suffix};
 use crate::json::{Carry, Str};
 
@@ -47,12 +47,7 @@ impl MarkupLayer {
     }
 
     /// Parse more text of a watched part.
-    pub(crate) fn text<O: Output>(
-        &mut self,
-        part: PartHandle,
-        text: Str<'_>,
-        sink: &mut EmitterSink<'_, O>,
-    ) {
+    pub(crate) fn text(&mut self, part: PartHandle, text: Str<'_>, sink: &mut EmitterSink<'_>) {
         if text.is_empty() || !sink.is_open() {
             return;
         }
@@ -72,11 +67,11 @@ impl MarkupLayer {
     }
 
     /// Take the whole text of a watched part after its chunks, and parse the suffix that was not streamed.
-    pub(crate) fn text_whole<O: Output>(
+    pub(crate) fn text_whole(
         &mut self,
         part: PartHandle,
         whole: Str<'_>,
-        sink: &mut EmitterSink<'_, O>,
+        sink: &mut EmitterSink<'_>,
     ) {
         let Some(state) = self.watched.get_mut(&part) else { return };
         let whole = whole.text();
@@ -87,11 +82,7 @@ impl MarkupLayer {
     }
 
     /// Begin another paragraph of a watched part.  The protocol repeats the whole text of each paragraph separately.
-    pub(crate) fn begin_paragraph<O: Output>(
-        &mut self,
-        part: PartHandle,
-        sink: &mut EmitterSink<'_, O>,
-    ) {
+    pub(crate) fn begin_paragraph(&mut self, part: PartHandle, sink: &mut EmitterSink<'_>) {
         self.flush_surrogate(part, sink);
         if let Some(state) = self.watched.get_mut(&part) {
             state.streamed = Some(Digest::default());
@@ -102,11 +93,7 @@ impl MarkupLayer {
     ///
     /// The end of a watched part does only this.  Its markup continues until the next part or the terminal, because only the
     /// terminal shows whether an open call was cut.
-    pub(crate) fn flush_surrogate<O: Output>(
-        &mut self,
-        part: PartHandle,
-        sink: &mut EmitterSink<'_, O>,
-    ) {
+    pub(crate) fn flush_surrogate(&mut self, part: PartHandle, sink: &mut EmitterSink<'_>) {
         let Some(state) = self.watched.get_mut(&part) else { return };
         if state.carry.high.is_none() {
             return;
@@ -119,23 +106,23 @@ impl MarkupLayer {
     }
 
     /// Return the emitted part that takes an attribute of a watched part.
-    pub(crate) fn attribute_part<O: Output>(
+    pub(crate) fn attribute_part(
         &mut self,
         is_citation: bool,
-        sink: &mut EmitterSink<'_, O>,
+        sink: &mut EmitterSink<'_>,
     ) -> PartHandle {
         let target = self.markup.attribute_part(is_citation, sink);
         sink.check_held(self.markup.held());
         target
     }
 
-    fn parse<O: Output>(&mut self, text: &str, sink: &mut EmitterSink<'_, O>) {
+    fn parse(&mut self, text: &str, sink: &mut EmitterSink<'_>) {
         self.markup.feed(text, sink);
         sink.check_held(self.markup.held());
     }
 
     /// End the markup of the current part: emit held text and end open calls.
-    pub(crate) fn end<O: Output>(&mut self, how: CallEnd, sink: &mut EmitterSink<'_, O>) {
+    pub(crate) fn end(&mut self, how: CallEnd, sink: &mut EmitterSink<'_>) {
         if let Some(part) = self.current.take() {
             self.flush_surrogate(part, sink);
             self.markup.flush(how, sink);
@@ -144,7 +131,7 @@ impl MarkupLayer {
     }
 
     /// End the markup of the message.
-    pub(crate) fn settle<O: Output>(&mut self, how: CallEnd, sink: &mut EmitterSink<'_, O>) {
+    pub(crate) fn settle(&mut self, how: CallEnd, sink: &mut EmitterSink<'_>) {
         self.end(how, sink);
         let finished = matches!(how, CallEnd::Finish(reason) if reason != FinishReason::Length);
         if finished && self.markup.unclosed() {

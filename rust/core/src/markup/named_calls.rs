@@ -11,7 +11,7 @@ use super::json_calls::NAME_BYTES;
 use super::literals::{Found, from, here, upto};
 use super::value::Value;
 use super::writer::{MarkupWriter, Next, Step, next_byte};
-use crate::contract::{InputFormat, Output};
+use crate::contract::InputFormat;
 use crate::emit::{CallEnd, EmitterSink};
 
 /// Grammar of the calls of a family.
@@ -95,21 +95,17 @@ impl NamedBlock {
     }
 
     /// Take the end of the text, which also ends a number or literal.
-    pub(super) fn finish<O: Output>(
-        &mut self,
-        writer: &mut MarkupWriter,
-        sink: &mut EmitterSink<'_, O>,
-    ) {
+    pub(super) fn finish(&mut self, writer: &mut MarkupWriter, sink: &mut EmitterSink<'_>) {
         if self.state == NamedCallState::Arguments && matches!(self.value, Value::Atom(_)) {
             self.arguments("\n", writer, sink);
         }
     }
 
-    pub(super) fn step<O: Output>(
+    pub(super) fn step(
         &mut self,
         input: &str,
         writer: &mut MarkupWriter,
-        sink: &mut EmitterSink<'_, O>,
+        sink: &mut EmitterSink<'_>,
     ) -> Step {
         match self.state {
             NamedCallState::Header | NamedCallState::Id => return self.word(input, writer, sink),
@@ -184,12 +180,7 @@ impl NamedBlock {
     }
 
     /// Read the header, or the id after it, up to the tag that ends it.
-    fn word<O: Output>(
-        &mut self,
-        input: &str,
-        writer: &mut MarkupWriter,
-        sink: &mut EmitterSink<'_, O>,
-    ) -> Step {
+    fn word(&mut self, input: &str, writer: &mut MarkupWriter, sink: &mut EmitterSink<'_>) -> Step {
         let run = input.find(|character| !self.takes(character)).unwrap_or(input.len());
         let in_id = self.state == NamedCallState::Id;
         let word = if in_id { self.id.get_or_insert_default() } else { &mut self.header };
@@ -237,12 +228,7 @@ impl NamedBlock {
         }
     }
 
-    fn line<O: Output>(
-        &mut self,
-        input: &str,
-        writer: &mut MarkupWriter,
-        sink: &mut EmitterSink<'_, O>,
-    ) -> Step {
+    fn line(&mut self, input: &str, writer: &mut MarkupWriter, sink: &mut EmitterSink<'_>) -> Step {
         let run = input.find(|character| !self.takes(character)).unwrap_or(input.len());
         self.header.push_str(upto(input, run));
         if self.header.len() > NAME_BYTES {
@@ -258,7 +244,7 @@ impl NamedBlock {
         }
     }
 
-    fn begin<O: Output>(&mut self, writer: &mut MarkupWriter, sink: &mut EmitterSink<'_, O>) {
+    fn begin(&mut self, writer: &mut MarkupWriter, sink: &mut EmitterSink<'_>) {
         let header = self.header.trim();
         let (name, id) = match self.grammar.header {
             Header::Kimi => kimi(header),
@@ -270,11 +256,11 @@ impl NamedBlock {
         self.state = NamedCallState::BeforeArguments;
     }
 
-    fn arguments<O: Output>(
+    fn arguments(
         &mut self,
         input: &str,
         writer: &mut MarkupWriter,
-        sink: &mut EmitterSink<'_, O>,
+        sink: &mut EmitterSink<'_>,
     ) -> Step {
         let mut said = String::new();
         let (taken, over) = self.value.feed(input, &mut said);

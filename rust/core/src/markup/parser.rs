@@ -10,7 +10,6 @@ use super::harmony::HarmonyBlock;
 use super::literals::{self, Found, blanks, from, is_blank, upto};
 use super::wanted::Wanted;
 use super::writer::{MarkupWriter, Next, Step, next_byte};
-use crate::contract::Output;
 use crate::emit::{CallEnd, EmitterSink, PartHandle, PartKind};
 
 /// Number of the pair of tags whose opening tag is missing.
@@ -71,7 +70,7 @@ impl Markup {
 
     /// Parse more text.  The cost is linear in its length.
     #[inline(never)]
-    pub(crate) fn feed<O: Output>(&mut self, text: &str, sink: &mut EmitterSink<'_, O>) {
+    pub(crate) fn feed(&mut self, text: &str, sink: &mut EmitterSink<'_>) {
         if self.rest.is_empty() {
             let taken = self.run(text, sink);
             self.rest.push_str(from(text, taken));
@@ -103,10 +102,10 @@ impl Markup {
     }
 
     /// Return the part that takes an attribute of the text.
-    pub(crate) fn attribute_part<O: Output>(
+    pub(crate) fn attribute_part(
         &mut self,
         citations: bool,
-        sink: &mut EmitterSink<'_, O>,
+        sink: &mut EmitterSink<'_>,
     ) -> PartHandle {
         self.writer.attribute_part(citations, sink)
     }
@@ -117,7 +116,7 @@ impl Markup {
     }
 
     /// Take the end of the text of a part: emit held text as prose, and end an open call.
-    pub(crate) fn flush<O: Output>(&mut self, how: CallEnd, sink: &mut EmitterSink<'_, O>) {
+    pub(crate) fn flush(&mut self, how: CallEnd, sink: &mut EmitterSink<'_>) {
         let mut kind = self.kind();
         let mut end = CallEnd::Abandoned;
         match &mut self.block {
@@ -152,7 +151,7 @@ impl Markup {
     }
 
     /// Emit text or thinking.  Tags that are allowed only at the beginning no longer apply after it.
-    fn write_text<O: Output>(&mut self, kind: PartKind, text: &str, sink: &mut EmitterSink<'_, O>) {
+    fn write_text(&mut self, kind: PartKind, text: &str, sink: &mut EmitterSink<'_>) {
         if !text.is_empty() {
             self.writer.write_text(kind, text, sink);
             self.fresh = false;
@@ -163,7 +162,7 @@ impl Markup {
     }
 
     /// Consume all unambiguous text, and return the number of bytes.
-    fn run<O: Output>(&mut self, input: &str, sink: &mut EmitterSink<'_, O>) -> usize {
+    fn run(&mut self, input: &str, sink: &mut EmitterSink<'_>) -> usize {
         let mut at = 0;
         while at < input.len() {
             let rest = from(input, at);
@@ -189,7 +188,7 @@ impl Markup {
     }
 
     /// Parse prose.  Returns `None` if the rest of the input is ambiguous.
-    fn prose<O: Output>(&mut self, input: &str, sink: &mut EmitterSink<'_, O>) -> Option<usize> {
+    fn prose(&mut self, input: &str, sink: &mut EmitterSink<'_>) -> Option<usize> {
         let known = std::mem::take(&mut self.blank);
         if self.family.untagged && self.untouched {
             let space = known + blanks(from(input, known));
@@ -263,12 +262,7 @@ impl Markup {
     }
 
     /// Parse thinking up to its closing tag.
-    fn think<O: Output>(
-        &mut self,
-        input: &str,
-        pair: u8,
-        sink: &mut EmitterSink<'_, O>,
-    ) -> Option<usize> {
+    fn think(&mut self, input: &str, pair: u8, sink: &mut EmitterSink<'_>) -> Option<usize> {
         let found = literals::find(input, 0, self.family.literals, |role, at| match role {
             // The prompt already opened the thinking, and the model repeats the tag.
             Role::Think(_) => self.fresh && at == 0,
@@ -288,7 +282,7 @@ impl Markup {
         (end > 0).then_some(end)
     }
 
-    fn in_block<O: Output>(&mut self, input: &str, sink: &mut EmitterSink<'_, O>) -> Option<usize> {
+    fn in_block(&mut self, input: &str, sink: &mut EmitterSink<'_>) -> Option<usize> {
         let writer = &mut self.writer;
         let step = match &mut self.block {
             Block::Nothing => Step::Leave(0),

@@ -12,7 +12,6 @@ use super::literal;
 use super::literals::{Found, from, here, upto};
 use super::value::Balance;
 use super::writer::{MarkupWriter, Next, Step, next_byte};
-use crate::contract::Output;
 use crate::emit::EmitterSink;
 
 /// Grammar of the calls of a family.
@@ -63,11 +62,11 @@ impl PythonicBlock {
         self.name.len() + self.arguments.len()
     }
 
-    pub(super) fn step<O: Output>(
+    pub(super) fn step(
         &mut self,
         input: &str,
         writer: &mut MarkupWriter,
-        sink: &mut EmitterSink<'_, O>,
+        sink: &mut EmitterSink<'_>,
     ) -> Step {
         match self.state {
             PythonicState::Name => return self.name(input, writer),
@@ -137,11 +136,11 @@ impl PythonicBlock {
         Step::Take(run)
     }
 
-    fn arguments<O: Output>(
+    fn arguments(
         &mut self,
         input: &str,
         writer: &mut MarkupWriter,
-        sink: &mut EmitterSink<'_, O>,
+        sink: &mut EmitterSink<'_>,
     ) -> Step {
         let end = self.balance.feed(input.as_bytes());
         let run = end.unwrap_or(input.len());

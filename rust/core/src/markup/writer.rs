@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::literals::from;
 use super::tools::{Tools, Types};
-use crate::contract::{InputFormat, Output};
+use crate::contract::InputFormat;
 use crate::emit::{CallEnd, CallHandle, EmitterSink, PartHandle, PartKind};
 use crate::json::Str;
 
@@ -43,19 +43,14 @@ impl MarkupWriter {
     }
 
     /// Emit more text or thinking.
-    pub(super) fn write_text<O: Output>(
-        &mut self,
-        kind: PartKind,
-        text: &str,
-        sink: &mut EmitterSink<'_, O>,
-    ) {
+    pub(super) fn write_text(&mut self, kind: PartKind, text: &str, sink: &mut EmitterSink<'_>) {
         if !text.is_empty() {
             let part = self.part(kind, sink);
             sink.text(part, Str::plain(text));
         }
     }
 
-    fn part<O: Output>(&mut self, kind: PartKind, sink: &mut EmitterSink<'_, O>) -> PartHandle {
+    fn part(&mut self, kind: PartKind, sink: &mut EmitterSink<'_>) -> PartHandle {
         if let Some((known, part)) = self.part
             && known == kind
         {
@@ -76,10 +71,10 @@ impl MarkupWriter {
     }
 
     /// Return the part that takes an attribute of the text: the latest text part for citations, else the latest part.
-    pub(super) fn attribute_part<O: Output>(
+    pub(super) fn attribute_part(
         &mut self,
         citations: bool,
-        sink: &mut EmitterSink<'_, O>,
+        sink: &mut EmitterSink<'_>,
     ) -> PartHandle {
         let known = if citations { self.last_text } else { self.last };
         if let Some(part) = known {
@@ -125,12 +120,12 @@ impl MarkupWriter {
     }
 
     /// Begin a call.
-    pub(super) fn begin_call<O: Output>(
+    pub(super) fn begin_call(
         &mut self,
         name: &str,
         id: Option<&str>,
         format: InputFormat,
-        sink: &mut EmitterSink<'_, O>,
+        sink: &mut EmitterSink<'_>,
     ) {
         self.abandon_call(sink);
         let call = sink.open_verbatim_call(format);
@@ -148,31 +143,31 @@ impl MarkupWriter {
     }
 
     /// Emit more argument text of the open call.
-    pub(super) fn args<O: Output>(&mut self, text: &str, sink: &mut EmitterSink<'_, O>) {
+    pub(super) fn args(&mut self, text: &str, sink: &mut EmitterSink<'_>) {
         if let Some(call) = self.call {
             sink.call_args(call, Str::plain(text));
         }
     }
 
     /// End the open call.
-    pub(super) fn end_call<O: Output>(&mut self, how: CallEnd, sink: &mut EmitterSink<'_, O>) {
+    pub(super) fn end_call(&mut self, how: CallEnd, sink: &mut EmitterSink<'_>) {
         if let Some(call) = self.call.take() {
             sink.end_call(call, how);
         }
     }
 
     /// End the open call as incomplete.
-    pub(super) fn abandon_call<O: Output>(&mut self, sink: &mut EmitterSink<'_, O>) {
+    pub(super) fn abandon_call(&mut self, sink: &mut EmitterSink<'_>) {
         self.end_call(CallEnd::Abandoned, sink);
     }
 
     /// Emit a whole call.
-    pub(super) fn whole_call<O: Output>(
+    pub(super) fn whole_call(
         &mut self,
         name: &str,
         id: Option<&str>,
         args: &str,
-        sink: &mut EmitterSink<'_, O>,
+        sink: &mut EmitterSink<'_>,
     ) {
         self.begin_call(name, id, InputFormat::Json, sink);
         self.args(args, sink);

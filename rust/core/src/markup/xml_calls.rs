@@ -14,7 +14,7 @@
 use super::literals::{Found, find, from, here, upto};
 use super::tools::{self, Types};
 use super::writer::{MarkupWriter, Next, Step, next_byte};
-use crate::contract::{InputFormat, Output};
+use crate::contract::InputFormat;
 use crate::emit::{CallEnd, EmitterSink};
 use crate::json::{write_string, write_text};
 
@@ -123,11 +123,11 @@ impl XmlBlock {
         self.word.len() + self.value.len()
     }
 
-    pub(super) fn step<O: Output>(
+    pub(super) fn step(
         &mut self,
         input: &str,
         writer: &mut MarkupWriter,
-        sink: &mut EmitterSink<'_, O>,
+        sink: &mut EmitterSink<'_>,
     ) -> Step {
         match self.state {
             XmlState::Tag => self.tag(input, writer, sink),
@@ -156,12 +156,7 @@ impl XmlBlock {
     }
 
     /// Read a tag up to its end.
-    fn tag<O: Output>(
-        &mut self,
-        input: &str,
-        writer: &mut MarkupWriter,
-        sink: &mut EmitterSink<'_, O>,
-    ) -> Step {
+    fn tag(&mut self, input: &str, writer: &mut MarkupWriter, sink: &mut EmitterSink<'_>) -> Step {
         let end = input.find(['>', '<', '\n']);
         let run = end.unwrap_or(input.len());
         self.word.push_str(upto(input, run));
@@ -195,11 +190,11 @@ impl XmlBlock {
     }
 
     /// Apply a tag.  Returns false if the tag is not allowed at this place.
-    fn element<O: Output>(
+    fn element(
         &mut self,
         element: &Element<'_>,
         writer: &mut MarkupWriter,
-        sink: &mut EmitterSink<'_, O>,
+        sink: &mut EmitterSink<'_>,
     ) -> bool {
         match element {
             Element::Call(name) if !name.is_empty() => {
@@ -263,7 +258,7 @@ impl XmlBlock {
     }
 
     /// Begin the call if it is not open yet.  The tag that was read shows that the text is a call.
-    fn begin<O: Output>(&mut self, writer: &mut MarkupWriter, sink: &mut EmitterSink<'_, O>) {
+    fn begin(&mut self, writer: &mut MarkupWriter, sink: &mut EmitterSink<'_>) {
         if !writer.has_open_call() {
             writer.begin_call(&self.tool, None, InputFormat::Json, sink);
             self.doubtful = false;
@@ -271,7 +266,7 @@ impl XmlBlock {
         }
     }
 
-    fn end<O: Output>(&mut self, writer: &mut MarkupWriter, sink: &mut EmitterSink<'_, O>) {
+    fn end(&mut self, writer: &mut MarkupWriter, sink: &mut EmitterSink<'_>) {
         if writer.has_open_call() {
             writer.args(if self.parameters == 0 { "{}" } else { "}" }, sink);
             writer.end_call(CallEnd::Provider, sink);
@@ -279,12 +274,12 @@ impl XmlBlock {
         self.in_call = false;
     }
 
-    fn begin_value<O: Output>(
+    fn begin_value(
         &mut self,
         key: &str,
         kind: Kind,
         writer: &mut MarkupWriter,
-        sink: &mut EmitterSink<'_, O>,
+        sink: &mut EmitterSink<'_>,
     ) {
         let mut out = String::from(if self.parameters == 0 { "{" } else { "," });
         write_string(&mut out, key);
@@ -300,11 +295,11 @@ impl XmlBlock {
     }
 
     /// Read a value.  A possible end tag, and the newline before it, are held.
-    fn value<O: Output>(
+    fn value(
         &mut self,
         input: &str,
         writer: &mut MarkupWriter,
-        sink: &mut EmitterSink<'_, O>,
+        sink: &mut EmitterSink<'_>,
     ) -> Step {
         let found = find(input, 0, self.grammar.ends, |_, _| true);
         let (end, taken) = match found {

@@ -7,7 +7,7 @@ use super::deltas::BlockDelta;
 use super::read::{self, Event, EventTemplate, Message};
 
 use super::facts::FACTS;
-use crate::contract::{FinishReason, InputFormat, Output};
+use crate::contract::{FinishReason, InputFormat};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
 use crate::emit::{CallEnd, CallHandle, PartHandle, PartKind};
 use crate::json::{self, Carry, Reader, Result, Str};
@@ -51,7 +51,7 @@ impl Protocol for State {
     }
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "an event of a template is never put together then")]
-    fn apply<O: Output>(&mut self, event: &Event<'_>, sink: &mut DeltaSink<'_, O>) {
+    fn apply(&mut self, event: &Event<'_>, sink: &mut DeltaSink<'_>) {
         match *event {
             Event::BlockDelta { index, delta } => self.block_delta(index, delta, sink),
             Event::BlockStart { index, block } => {
@@ -94,7 +94,7 @@ impl Protocol for State {
         }
     }
 
-    fn close<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
+    fn close(&mut self, sink: &mut DeltaSink<'_>) {
         while let Some((index, _)) = self.blocks.first_key_value() {
             // A call that is still open ends with the stream, because its end depends on the end of the stream.
             self.close_block(*index, CallEnd::Cut, sink);
@@ -102,18 +102,13 @@ impl Protocol for State {
     }
 }
 
-fn finish<O: Output>(reason: Str<'_>, sink: &mut DeltaSink<'_, O>) {
+fn finish(reason: Str<'_>, sink: &mut DeltaSink<'_>) {
     let raw = reason.text();
     sink.finish(FACTS.finish_reasons.reason(&raw), &raw);
 }
 
 impl State {
-    fn message<O: Output>(
-        &mut self,
-        message: Message<'_>,
-        whole: bool,
-        sink: &mut DeltaSink<'_, O>,
-    ) {
+    fn message(&mut self, message: Message<'_>, whole: bool, sink: &mut DeltaSink<'_>) {
         let Message { id, model, content, stop_reason, usage, facts } = message;
         let new_id = id.map(|id| id.text());
         if self.seen_message {
@@ -159,7 +154,7 @@ impl State {
     }
 
     /// Open a block.  Returns `None` if the block is complete already, is not an object, or exceeds the limit on state.
-    fn open_block<O: Output>(json: &str, sink: &mut DeltaSink<'_, O>) -> Option<Block> {
+    fn open_block(json: &str, sink: &mut DeltaSink<'_>) -> Option<Block> {
         let mut kind = None;
         let mut text = None;
         let mut thinking = None;
@@ -246,12 +241,7 @@ impl State {
 
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "as above")]
-    fn block_delta<O: Output>(
-        &mut self,
-        index: Option<i64>,
-        delta: BlockDelta<'_>,
-        sink: &mut DeltaSink<'_, O>,
-    ) {
+    fn block_delta(&mut self, index: Option<i64>, delta: BlockDelta<'_>, sink: &mut DeltaSink<'_>) {
         let index = index.unwrap_or(self.last_index);
         match (self.blocks.get_mut(&index).map(Box::as_mut), delta) {
             (Some(Block::Text(part)), BlockDelta::Text(text))
@@ -266,12 +256,7 @@ impl State {
         }
     }
 
-    fn rare_delta<O: Output>(
-        &mut self,
-        index: i64,
-        delta: BlockDelta<'_>,
-        sink: &mut DeltaSink<'_, O>,
-    ) {
+    fn rare_delta(&mut self, index: i64, delta: BlockDelta<'_>, sink: &mut DeltaSink<'_>) {
         match (self.blocks.get_mut(&index).map(Box::as_mut), delta) {
             (Some(Block::Thinking(part)), BlockDelta::Signature(text)) => {
                 if !text.is_empty() {
@@ -314,12 +299,7 @@ impl State {
         }
     }
 
-    fn block_of<O: Output>(
-        &mut self,
-        index: i64,
-        delta: BlockDelta<'_>,
-        sink: &mut DeltaSink<'_, O>,
-    ) {
+    fn block_of(&mut self, index: i64, delta: BlockDelta<'_>, sink: &mut DeltaSink<'_>) {
         sink.warn("stray_delta", "a delta came for a content block that was not open", None);
         let block = match &delta {
             BlockDelta::Thinking(_) | BlockDelta::Signature(_) => {
@@ -339,13 +319,13 @@ impl State {
         self.block_delta(Some(index), delta, sink);
     }
 
-    fn close_block<O: Output>(&mut self, index: i64, how: CallEnd, sink: &mut DeltaSink<'_, O>) {
+    fn close_block(&mut self, index: i64, how: CallEnd, sink: &mut DeltaSink<'_>) {
         if let Some(mut block) = self.blocks.remove(&index) {
             Self::end_block(&mut block, how, sink);
         }
     }
 
-    fn end_block<O: Output>(block: &mut Block, how: CallEnd, sink: &mut DeltaSink<'_, O>) {
+    fn end_block(block: &mut Block, how: CallEnd, sink: &mut DeltaSink<'_>) {
         match block {
             Block::Text(part) | Block::Thinking(part) => sink.end_part(*part),
             Block::ToolUse { call, input } => {
@@ -372,6 +352,6 @@ impl State {
     }
 }
 
-fn sign<O: Output>(part: PartHandle, signature: Str<'_>, sink: &mut DeltaSink<'_, O>) {
+fn sign(part: PartHandle, signature: Str<'_>, sink: &mut DeltaSink<'_>) {
     sink.part_state(part, &json::object(|state| state.wire_text("signature", signature)));
 }

@@ -6,7 +6,7 @@ use super::blocks::{Image, Opaque};
 use super::read::{self, BlockDelta, Event, EventTemplate, Facts};
 
 use super::facts::FACTS;
-use crate::contract::{FinishReason, InputFormat, Output};
+use crate::contract::{FinishReason, InputFormat};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
 use crate::emit::{CallEnd, CallHandle, PartHandle, PartKind};
 use crate::json::{self, Reader, Result, Str};
@@ -35,7 +35,7 @@ impl Protocol for State {
         read::read(frame, reader)
     }
 
-    fn apply<O: Output>(&mut self, event: &Event<'_>, sink: &mut DeltaSink<'_, O>) {
+    fn apply(&mut self, event: &Event<'_>, sink: &mut DeltaSink<'_>) {
         match *event {
             Event::Nothing => {}
             Event::BlockDelta { index, delta } => {
@@ -89,14 +89,14 @@ impl Protocol for State {
         }
     }
 
-    fn close<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
+    fn close(&mut self, sink: &mut DeltaSink<'_>) {
         // A call that is still open ends with the stream, because its end depends on the end of the stream.
         self.close_blocks(CallEnd::Cut, sink);
     }
 }
 
 impl State {
-    fn finish<O: Output>(&mut self, reason: Option<Str<'_>>, sink: &mut DeltaSink<'_, O>) {
+    fn finish(&mut self, reason: Option<Str<'_>>, sink: &mut DeltaSink<'_>) {
         let raw = reason.map_or_else(String::new, |reason| reason.text());
         let mapped = FACTS.finish_reasons.reason(&raw);
         self.close_blocks(CallEnd::Finish(mapped), sink);
@@ -104,7 +104,7 @@ impl State {
     }
 
     #[inline]
-    fn delta<O: Output>(&mut self, index: i64, delta: BlockDelta<'_>, sink: &mut DeltaSink<'_, O>) {
+    fn delta(&mut self, index: i64, delta: BlockDelta<'_>, sink: &mut DeltaSink<'_>) {
         match (self.blocks.get_mut(&index), delta) {
             (Some(Block::Text(part)), BlockDelta::Text(text)) => sink.text(*part, text),
             (Some(Block::Text(part)), BlockDelta::Citation(json)) => sink.annotate(*part, json),
@@ -142,13 +142,13 @@ impl State {
         }
     }
 
-    fn close_blocks<O: Output>(&mut self, how: CallEnd, sink: &mut DeltaSink<'_, O>) {
+    fn close_blocks(&mut self, how: CallEnd, sink: &mut DeltaSink<'_>) {
         while let Some((index, _)) = self.blocks.first_key_value() {
             self.close_block(*index, how, sink);
         }
     }
 
-    fn close_block<O: Output>(&mut self, index: i64, how: CallEnd, sink: &mut DeltaSink<'_, O>) {
+    fn close_block(&mut self, index: i64, how: CallEnd, sink: &mut DeltaSink<'_>) {
         match self.blocks.remove(&index) {
             None => {}
             Some(Block::Text(part) | Block::Thinking(part)) => sink.end_part(part),
@@ -161,18 +161,18 @@ impl State {
 }
 
 /// Keep the members for the terminal event.  An answer without a stop reason that a guardrail blocked was filtered.
-fn note<O: Output>(facts: Facts<'_>, sink: &mut DeltaSink<'_, O>) {
+fn note(facts: Facts<'_>, sink: &mut DeltaSink<'_>) {
     sink.details(facts.known());
     if facts.are_of_blocked_answer() {
         sink.imply_finish(FinishReason::ContentFilter, "guardrail_intervened");
     }
 }
 
-fn stray<O: Output>(sink: &mut DeltaSink<'_, O>) {
+fn stray(sink: &mut DeltaSink<'_>) {
     sink.warn("stray_delta", "a delta came for a content block that was not open", None);
 }
 
-fn reason<O: Output>(part: PartHandle, said: [Option<Str<'_>>; 3], sink: &mut DeltaSink<'_, O>) {
+fn reason(part: PartHandle, said: [Option<Str<'_>>; 3], sink: &mut DeltaSink<'_>) {
     let [text, signature, redacted] = said;
     if let Some(text) = text {
         sink.text(part, text);
@@ -188,7 +188,7 @@ fn reason<O: Output>(part: PartHandle, said: [Option<Str<'_>>; 3], sink: &mut De
 /// Open the block for a delta without one.
 ///
 /// Text and reasoning usually have no start event.  A delta of any other type is a stray one.
-fn block_of<O: Output>(delta: &BlockDelta<'_>, sink: &mut DeltaSink<'_, O>) -> Option<Block> {
+fn block_of(delta: &BlockDelta<'_>, sink: &mut DeltaSink<'_>) -> Option<Block> {
     Some(match delta {
         BlockDelta::Text(_) | BlockDelta::Citation(_) => {
             Block::Text(sink.open_block(PartKind::Text))
@@ -234,7 +234,7 @@ fn read_tool_use(json: &str) -> Result<ToolUse<'_>> {
 }
 
 /// Open a block by the only member of its start.  Returns `None` if its deltas open it, as for text.
-fn open_block<O: Output>(start: &str, sink: &mut DeltaSink<'_, O>) -> Option<Block> {
+fn open_block(start: &str, sink: &mut DeltaSink<'_>) -> Option<Block> {
     let members = json::members(start);
     let (name, json) = members.iter().find(|(_, json)| json.starts_with('{'))?;
     match name.as_ref() {
@@ -254,7 +254,7 @@ fn open_block<O: Output>(start: &str, sink: &mut DeltaSink<'_, O>) -> Option<Blo
 }
 
 /// Handle a block of a whole body.
-fn whole_block<O: Output>(block: &str, how: CallEnd, sink: &mut DeltaSink<'_, O>) {
+fn whole_block(block: &str, how: CallEnd, sink: &mut DeltaSink<'_>) {
     let members = json::members(block);
     let Some((name, json)) = members.first() else { return };
     // `read` validated the JSON, so that an error here only means a value of another type, which is ignored.
@@ -293,7 +293,7 @@ fn whole_block<O: Output>(block: &str, how: CallEnd, sink: &mut DeltaSink<'_, O>
     }
 }
 
-fn cited<O: Output>(json: &str, part: PartHandle, sink: &mut DeltaSink<'_, O>) -> Result<()> {
+fn cited(json: &str, part: PartHandle, sink: &mut DeltaSink<'_>) -> Result<()> {
     let mut citations = None;
     Reader::trusted(json).maybe_object(|reader, key| match key {
         "content" => reader.maybe_array(|reader| {

@@ -1,6 +1,5 @@
 //! Blocks that are neither text nor calls, assembled from their fragments to the form that they have in a whole body.
 
-use crate::contract::Output;
 use crate::emit::ImageContent;
 use crate::json::scan::{JsonScan, Verdict};
 use crate::json::{self, Carry, Reader, Result, Str};
@@ -21,11 +20,7 @@ pub(super) struct Opaque {
 }
 
 impl Opaque {
-    pub(super) fn open<O: Output>(
-        name: &str,
-        start: &str,
-        sink: &mut DeltaSink<'_, O>,
-    ) -> Option<Self> {
+    pub(super) fn open(name: &str, start: &str, sink: &mut DeltaSink<'_>) -> Option<Self> {
         let held = name.len() + start.len();
         sink.take_state_bytes(held).then(|| Self {
             name: name.to_owned(),
@@ -37,7 +32,7 @@ impl Opaque {
         })
     }
 
-    pub(super) fn input<O: Output>(&mut self, text: Str<'_>, sink: &mut DeltaSink<'_, O>) {
+    pub(super) fn input(&mut self, text: Str<'_>, sink: &mut DeltaSink<'_>) {
         if sink.take_state_bytes(text.raw.len()) {
             self.held += text.raw.len();
             text.decode_into(&mut self.input, &mut self.carry);
@@ -45,7 +40,7 @@ impl Opaque {
     }
 
     /// Append the items of a list.
-    pub(super) fn content<O: Output>(&mut self, list: &str, sink: &mut DeltaSink<'_, O>) {
+    pub(super) fn content(&mut self, list: &str, sink: &mut DeltaSink<'_>) {
         let items = list.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
         let items = items.unwrap_or(list).trim();
         if !items.is_empty() && sink.take_state_bytes(items.len()) {
@@ -58,7 +53,7 @@ impl Opaque {
     }
 
     /// Emit the block as a provider part.  Its bytes are given back first, because the part is counted again.
-    pub(super) fn close<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
+    pub(super) fn close(&mut self, sink: &mut DeltaSink<'_>) {
         self.carry.flush(&mut self.input);
         let mut scan = JsonScan::default();
         scan.feed(self.input.as_bytes());
@@ -130,7 +125,7 @@ impl Image {
     }
 
     /// Append a fragment.  A fragment without bytes (a storage location, an error) becomes a provider part.
-    pub(super) fn more<O: Output>(&mut self, json: &str, sink: &mut DeltaSink<'_, O>) {
+    pub(super) fn more(&mut self, json: &str, sink: &mut DeltaSink<'_>) {
         if self.data.ends_with('=') {
             // The padding ends the base64: the next fragment belongs to another image.
             self.close(sink);
@@ -152,12 +147,12 @@ impl Image {
     }
 
     /// Emit an image that arrived whole.
-    pub(super) fn whole<O: Output>(mut self, json: &str, sink: &mut DeltaSink<'_, O>) {
+    pub(super) fn whole(mut self, json: &str, sink: &mut DeltaSink<'_>) {
         self.more(json, sink);
         self.close(sink);
     }
 
-    pub(super) fn close<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
+    pub(super) fn close(&mut self, sink: &mut DeltaSink<'_>) {
         let data = std::mem::take(&mut self.data);
         if data.is_empty() {
             return;

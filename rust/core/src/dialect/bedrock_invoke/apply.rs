@@ -6,7 +6,7 @@ use super::completion;
 use super::facts::METRICS;
 use super::read::{self, Event, EventTemplate};
 use crate::base64;
-use crate::contract::{ErrorCode, Failure, FinishReason, Output};
+use crate::contract::{ErrorCode, Failure, FinishReason};
 use crate::dialect::protocol::{Frame, Protocol, ProtocolDriver, Wanted};
 use crate::dialect::{anthropic_messages, bedrock_converse, openai_chat};
 use crate::emit::Counts;
@@ -69,7 +69,7 @@ impl Protocol for State {
         }
     }
 
-    fn apply<O: Output>(&mut self, event: &Event<'_>, sink: &mut DeltaSink<'_, O>) {
+    fn apply(&mut self, event: &Event<'_>, sink: &mut DeltaSink<'_>) {
         match *event {
             Event::Chunk(text) => {
                 let mut decoded = std::mem::take(&mut self.decoded);
@@ -97,7 +97,7 @@ impl Protocol for State {
         }
     }
 
-    fn close<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
+    fn close(&mut self, sink: &mut DeltaSink<'_>) {
         match &mut self.model {
             Model::Unknown => {}
             Model::Anthropic(driver) => driver.close(sink),
@@ -114,12 +114,12 @@ impl Protocol for State {
 }
 
 impl State {
-    fn refuse<O: Output>(&mut self, message: Box<str>, sink: &mut DeltaSink<'_, O>) {
+    fn refuse(&mut self, message: Box<str>, sink: &mut DeltaSink<'_>) {
         self.close(sink);
         sink.error(Failure::new(ErrorCode::ProtocolError, message));
     }
 
-    fn decoded<O: Output>(&mut self, bytes: &[u8], sink: &mut DeltaSink<'_, O>) {
+    fn decoded(&mut self, bytes: &[u8], sink: &mut DeltaSink<'_>) {
         let json = String::from_utf8_lossy(bytes);
         if matches!(json, Cow::Owned(_)) {
             sink.warn("invalid_utf8", "invalid UTF-8 became U+FFFD", None);
@@ -128,7 +128,7 @@ impl State {
     }
 
     /// Handle an event of the model.
-    fn event<O: Output>(&mut self, json: &str, sink: &mut DeltaSink<'_, O>) {
+    fn event(&mut self, json: &str, sink: &mut DeltaSink<'_>) {
         let json = json.trim_ascii();
         if json.is_empty() {
             return;
@@ -158,12 +158,7 @@ impl State {
     }
 
     /// Handle the members that Bedrock adds to an event.
-    fn added<O: Output>(
-        &mut self,
-        json: &str,
-        max_depth: usize,
-        sink: &mut DeltaSink<'_, O>,
-    ) -> Result<()> {
+    fn added(&mut self, json: &str, max_depth: usize, sink: &mut DeltaSink<'_>) -> Result<()> {
         let mut metrics = None;
         Reader::new(json, max_depth).object(|reader, key| {
             match key {
@@ -187,7 +182,7 @@ impl State {
 }
 
 impl Model {
-    fn apply_template<O: Output>(&mut self, json: &str, sink: &mut DeltaSink<'_, O>) -> bool {
+    fn apply_template(&mut self, json: &str, sink: &mut DeltaSink<'_>) -> bool {
         match self {
             Self::Unknown => false,
             Self::Anthropic(driver) => driver.apply_template(b"", json.as_bytes(), b"", sink),
@@ -197,7 +192,7 @@ impl Model {
         }
     }
 
-    fn frame<O: Output>(&mut self, frame: Frame<'_>, sink: &mut DeltaSink<'_, O>) -> Result<()> {
+    fn frame(&mut self, frame: Frame<'_>, sink: &mut DeltaSink<'_>) -> Result<()> {
         if let Self::Unknown = self {
             let (model, name) = Self::recognise(frame)?;
             *self = model;

@@ -15,7 +15,7 @@
 //! (Titan).
 
 use super::facts::FACTS;
-use crate::contract::{Failure, InputFormat, Output};
+use crate::contract::{Failure, InputFormat};
 use crate::dialect::choices::{ChoiceNumbers, Followed};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
 use crate::emit::{CallEnd, Counts, PartHandle, PartKind};
@@ -170,7 +170,7 @@ impl Protocol for State {
         Ok(event.followed(wanted))
     }
 
-    fn apply<O: Output>(&mut self, event: &Event<'_>, sink: &mut DeltaSink<'_, O>) {
+    fn apply(&mut self, event: &Event<'_>, sink: &mut DeltaSink<'_>) {
         if let Some(json) = event.error {
             return sink.error(sink.failure(json));
         }
@@ -202,7 +202,7 @@ impl Protocol for State {
         }
     }
 
-    fn close<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
+    fn close(&mut self, sink: &mut DeltaSink<'_>) {
         if let Some(part) = self.part.take() {
             sink.end_part(part);
         }
@@ -210,7 +210,7 @@ impl Protocol for State {
 }
 
 /// Emit a whole call.  Mistral's form wraps it in `function`; Cohere's form has `parameters`.
-fn call<O: Output>(reader: &mut Reader<'_>, sink: &mut DeltaSink<'_, O>) -> Result<()> {
+fn call(reader: &mut Reader<'_>, sink: &mut DeltaSink<'_>) -> Result<()> {
     let (mut id, mut name, mut arguments) = (None, None, None);
     let mut member = |reader: &mut Reader<'_>, key: &str| {
         match key {
@@ -237,7 +237,7 @@ fn call<O: Output>(reader: &mut Reader<'_>, sink: &mut DeltaSink<'_, O>) -> Resu
     Ok(())
 }
 
-fn finish<O: Output>(reason: Str<'_>, sink: &mut DeltaSink<'_, O>) {
+fn finish(reason: Str<'_>, sink: &mut DeltaSink<'_>) {
     let raw = reason.text();
     match FACTS.finish_reasons.ending(&raw) {
         Ending::Finish(reason) => sink.finish(reason, &raw),

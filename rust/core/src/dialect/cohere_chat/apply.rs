@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::read::{self, Call, End, Event, EventTemplate};
 
 use super::facts::FACTS;
-use crate::contract::{InputFormat, Output};
+use crate::contract::InputFormat;
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
 use crate::emit::{CallEnd, CallHandle, Counts, PartHandle, PartKind};
 use crate::facts::Ending;
@@ -33,7 +33,7 @@ impl Protocol for State {
         read::read(frame, reader, wanted)
     }
 
-    fn apply<O: Output>(&mut self, event: &Event<'_>, sink: &mut DeltaSink<'_, O>) {
+    fn apply(&mut self, event: &Event<'_>, sink: &mut DeltaSink<'_>) {
         match *event {
             Event::Content { index, thinking, text, ref logprobs } => {
                 let part = self.content(index, thinking, sink);
@@ -87,7 +87,7 @@ impl Protocol for State {
         }
     }
 
-    fn close<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
+    fn close(&mut self, sink: &mut DeltaSink<'_>) {
         if let Some(plan) = self.plan.take() {
             sink.part_state(plan, "{\"type\":\"tool_plan\"}");
         }
@@ -97,11 +97,11 @@ impl Protocol for State {
 impl State {
     /// Return the part of a block.  Opens a new part if the block or its kind changed.
     #[inline]
-    fn content<O: Output>(
+    fn content(
         &mut self,
         index: Option<i64>,
         thinking: bool,
-        sink: &mut DeltaSink<'_, O>,
+        sink: &mut DeltaSink<'_>,
     ) -> PartHandle {
         if let Some((known, kind, part)) = self.current
             && known == index
@@ -122,13 +122,7 @@ impl State {
         part
     }
 
-    fn call<O: Output>(
-        &mut self,
-        index: Option<i64>,
-        begins: bool,
-        call: Call<'_>,
-        sink: &mut DeltaSink<'_, O>,
-    ) {
+    fn call(&mut self, index: Option<i64>, begins: bool, call: Call<'_>, sink: &mut DeltaSink<'_>) {
         let known = index.and_then(|index| self.calls.get(&index)).copied();
         let known = known.or(self.last_call.filter(|_| index.is_none()));
         let handle = match known {
@@ -155,7 +149,7 @@ impl State {
         }
     }
 
-    fn whole_calls<O: Output>(&mut self, list: &str, sink: &mut DeltaSink<'_, O>) -> Result<()> {
+    fn whole_calls(&mut self, list: &str, sink: &mut DeltaSink<'_>) -> Result<()> {
         if self.said_calls {
             return Ok(());
         }
@@ -169,7 +163,7 @@ impl State {
         })
     }
 
-    fn cite<O: Output>(&mut self, citation: &str, sink: &mut DeltaSink<'_, O>) {
+    fn cite(&mut self, citation: &str, sink: &mut DeltaSink<'_>) {
         let mut block = None;
         // `read` validated the JSON, so that an error here only means a value that is not an object.
         let _ = Reader::trusted(citation).maybe_object(|reader, key| {
@@ -186,7 +180,7 @@ impl State {
         }
     }
 
-    fn end<O: Output>(&mut self, end: End<'_>, sink: &mut DeltaSink<'_, O>) {
+    fn end(&mut self, end: End<'_>, sink: &mut DeltaSink<'_>) {
         if let Some(usage) = end.usage
             && let Ok(counts) = Counts::read(&FACTS.usage, usage)
         {
@@ -212,11 +206,11 @@ impl State {
     }
 
     /// Handle a whole body of either version.  After deltas it repeats them, and only its end counts.
-    fn whole<O: Output>(
+    fn whole(
         &mut self,
         json: &str,
         finish_reason: Option<Str<'_>>,
-        sink: &mut DeltaSink<'_, O>,
+        sink: &mut DeltaSink<'_>,
     ) -> Result<()> {
         let news = self.current.is_none() && self.plan.is_none() && !self.said_calls;
         let mut end = End { finish_reason, ..End::default() };
@@ -261,7 +255,7 @@ impl State {
     }
 
     /// Handle the message of a whole body of version 2, or the message with which a stream begins.
-    fn message<O: Output>(&mut self, json: &str, sink: &mut DeltaSink<'_, O>) -> Result<()> {
+    fn message(&mut self, json: &str, sink: &mut DeltaSink<'_>) -> Result<()> {
         if json.starts_with('"') {
             return self.blocks(Some(0), json, sink);
         }
@@ -291,11 +285,11 @@ impl State {
     }
 
     /// Handle the content of a message: a list of blocks, or the text itself.
-    fn blocks<O: Output>(
+    fn blocks(
         &mut self,
         first: Option<i64>,
         content: &str,
-        sink: &mut DeltaSink<'_, O>,
+        sink: &mut DeltaSink<'_>,
     ) -> Result<()> {
         let mut reader = Reader::trusted(content);
         if reader.kind()? == Kind::String {

@@ -7,7 +7,7 @@ use super::read::{
 use super::usage::Merged;
 
 use super::facts::FACTS;
-use crate::contract::{ErrorCode, Failure, FinishReason, InputFormat, Output};
+use crate::contract::{ErrorCode, Failure, FinishReason, InputFormat};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
 use crate::emit::{CallEnd, CallHandle, ImageContent, PartHandle, PartKind};
 use crate::json::{self, Reader, Result, Str};
@@ -66,7 +66,7 @@ impl Protocol for State {
 
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "an event of a template is never put together then")]
-    fn apply<O: Output>(&mut self, event: &Event<'_>, sink: &mut DeltaSink<'_, O>) {
+    fn apply(&mut self, event: &Event<'_>, sink: &mut DeltaSink<'_>) {
         sink.identity(event.model, event.response_id);
         if let Some(rare) = &event.rare {
             return self.rare(event, rare, sink);
@@ -85,7 +85,7 @@ impl Protocol for State {
         }
     }
 
-    fn close<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
+    fn close(&mut self, sink: &mut DeltaSink<'_>) {
         if let Some((_, part)) = self.current.take() {
             sink.end_part(part);
         }
@@ -95,12 +95,7 @@ impl Protocol for State {
 
 impl State {
     #[cold]
-    fn rare<O: Output>(
-        &mut self,
-        event: &Event<'_>,
-        rare: &RareMembers<'_>,
-        sink: &mut DeltaSink<'_, O>,
-    ) {
+    fn rare(&mut self, event: &Event<'_>, rare: &RareMembers<'_>, sink: &mut DeltaSink<'_>) {
         let number = sink.options().choice;
         let is_followed = |candidate: &&Candidate<'_>| candidate.number.value == number;
         if event.other_candidates || !event.candidates().all(|candidate| is_followed(&candidate)) {
@@ -139,7 +134,7 @@ impl State {
     }
 
     #[inline]
-    fn candidate<O: Output>(&mut self, candidate: &Candidate<'_>, sink: &mut DeltaSink<'_, O>) {
+    fn candidate(&mut self, candidate: &Candidate<'_>, sink: &mut DeltaSink<'_>) {
         if let Some(part) = &candidate.part {
             self.part(part, sink);
         }
@@ -162,7 +157,7 @@ impl State {
     }
 
     #[inline]
-    fn part<O: Output>(&mut self, part: &Part<'_>, sink: &mut DeltaSink<'_, O>) {
+    fn part(&mut self, part: &Part<'_>, sink: &mut DeltaSink<'_>) {
         match *part {
             Part::Text { thought, text, signature } => {
                 let kind = if thought { PartKind::Thinking } else { PartKind::Text };
@@ -182,7 +177,7 @@ impl State {
 
     /// Return the part that text of this kind extends.  Opens a new part if the kind changed.
     #[inline]
-    fn text_part<O: Output>(&mut self, kind: PartKind, sink: &mut DeltaSink<'_, O>) -> PartHandle {
+    fn text_part(&mut self, kind: PartKind, sink: &mut DeltaSink<'_>) -> PartHandle {
         match self.current {
             Some((known, part)) if known == kind => part,
             _ => {
@@ -197,21 +192,21 @@ impl State {
         }
     }
 
-    fn leave_part<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
+    fn leave_part(&mut self, sink: &mut DeltaSink<'_>) {
         if let Some((_, part)) = self.current.take() {
             sink.end_part(part);
         }
     }
 
     /// Return the text part that log probabilities and metadata belong to.
-    fn said_part<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) -> PartHandle {
+    fn said_part(&mut self, sink: &mut DeltaSink<'_>) -> PartHandle {
         match self.last_text {
             Some(part) => part,
             None => self.text_part(PartKind::Text, sink),
         }
     }
 
-    fn annotate<O: Output>(&mut self, which: usize, found: &str, sink: &mut DeltaSink<'_, O>) {
+    fn annotate(&mut self, which: usize, found: &str, sink: &mut DeltaSink<'_>) {
         let (Some(name), Some(known)) = (METADATA.get(which), self.metadata.get_mut(which)) else {
             return;
         };
@@ -223,7 +218,7 @@ impl State {
         sink.annotate_list(part, name, found);
     }
 
-    fn other<O: Output>(&mut self, json: &str, sink: &mut DeltaSink<'_, O>) -> Result<()> {
+    fn other(&mut self, json: &str, sink: &mut DeltaSink<'_>) -> Result<()> {
         let part = OtherPart::read(json)?;
         self.leave_part(sink);
         if let Some(call) = part.call {
@@ -242,11 +237,11 @@ impl State {
         Ok(())
     }
 
-    fn function_call<O: Output>(
+    fn function_call(
         &mut self,
         call: FunctionCall<'_>,
         signature: Option<Str<'_>>,
-        sink: &mut DeltaSink<'_, O>,
+        sink: &mut DeltaSink<'_>,
     ) -> Result<()> {
         let goes_on = call.name.is_none()
             || (call.id.is_some()
@@ -292,7 +287,7 @@ impl State {
     }
 
     /// End the open call, because the provider closed it.
-    fn end_open_call<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
+    fn end_open_call(&mut self, sink: &mut DeltaSink<'_>) {
         let Some(mut call) = self.open.take() else { return };
         let mut end = String::new();
         call.args.close(&mut end);
@@ -304,18 +299,13 @@ impl State {
 
     /// End the open call as abandoned: its last chunk announced more (`willContinue`), but another call or the finish reason
     /// followed.
-    fn abandon_open_call<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
+    fn abandon_open_call(&mut self, sink: &mut DeltaSink<'_>) {
         if let Some(call) = self.open.take() {
             sink.end_call(call.handle, CallEnd::Abandoned);
         }
     }
 
-    fn finish<O: Output>(
-        &mut self,
-        reason: Str<'_>,
-        message: Option<Str<'_>>,
-        sink: &mut DeltaSink<'_, O>,
-    ) {
+    fn finish(&mut self, reason: Str<'_>, message: Option<Str<'_>>, sink: &mut DeltaSink<'_>) {
         let raw = reason.text();
         let mapped = FACTS.finish_reasons.reason(&raw);
         self.abandon_open_call(sink);
@@ -325,7 +315,7 @@ impl State {
         sink.finish(mapped, &raw);
     }
 
-    fn merge_usage<O: Output>(&mut self, new: &str, sink: &mut DeltaSink<'_, O>) {
+    fn merge_usage(&mut self, new: &str, sink: &mut DeltaSink<'_>) {
         if !self.usage.is_last(new)
             && sink.take_repeated_bytes(self.usage.bytes(), new.len())
             && let Some((counts, record)) = self.usage.take(new)
@@ -336,7 +326,7 @@ impl State {
 
     /// Merge the record that was read last.
     #[inline]
-    fn merge_read_usage<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
+    fn merge_read_usage(&mut self, sink: &mut DeltaSink<'_>) {
         let bytes = self.usage.bytes();
         if self.usage.has_news()
             && sink.take_repeated_bytes(bytes, self.usage.bytes_ahead())
@@ -353,12 +343,12 @@ fn signature_state(signature: Str<'_>) -> String {
 }
 
 /// Emit a generated image, or a provider part if its data is not base64.
-fn image<O: Output>(
+fn image(
     mime_type: Str<'_>,
     data: Str<'_>,
     signature: Option<Str<'_>>,
     json: &str,
-    sink: &mut DeltaSink<'_, O>,
+    sink: &mut DeltaSink<'_>,
 ) {
     // Google writes the padding as a JSON escape.
     let data = data.text();

@@ -6,7 +6,7 @@ use super::read::{self, Change, Content, Delta, Event, EventTemplate};
 use super::steps::Step;
 
 use super::facts::FACTS;
-use crate::contract::{ErrorCode, Failure, Output};
+use crate::contract::{ErrorCode, Failure};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
 use crate::emit::CallEnd;
 use crate::facts::Ending;
@@ -32,7 +32,7 @@ impl Protocol for State {
         read::read(frame, reader, wanted)
     }
 
-    fn apply<O: Output>(&mut self, event: &Event<'_>, sink: &mut DeltaSink<'_, O>) {
+    fn apply(&mut self, event: &Event<'_>, sink: &mut DeltaSink<'_>) {
         sink.merge_usage(event.usage, &FACTS.usage);
         match event.change {
             Change::More { content, index, text } => self.more(content, index, text, sink),
@@ -64,7 +64,7 @@ impl Protocol for State {
         }
     }
 
-    fn close<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
+    fn close(&mut self, sink: &mut DeltaSink<'_>) {
         for step in std::mem::take(&mut self.steps).into_values() {
             step.close(sink);
         }
@@ -82,12 +82,12 @@ impl State {
     }
 
     #[inline]
-    fn more<O: Output>(
+    fn more(
         &mut self,
         content: Content,
         index: Option<i64>,
         text: Str<'_>,
-        sink: &mut DeltaSink<'_, O>,
+        sink: &mut DeltaSink<'_>,
     ) {
         let at = self.place(index).unwrap_or(0);
         let known = self.steps.get_mut(&at);
@@ -103,12 +103,7 @@ impl State {
         }
     }
 
-    fn delta<O: Output>(
-        &mut self,
-        index: Option<i64>,
-        json: &str,
-        sink: &mut DeltaSink<'_, O>,
-    ) -> Result<()> {
+    fn delta(&mut self, index: Option<i64>, json: &str, sink: &mut DeltaSink<'_>) -> Result<()> {
         let delta = Delta::read(&mut Reader::trusted(json))?;
         let kind = delta.kind.map(|kind| kind.text()).unwrap_or_default();
         let at = self.place(index).unwrap_or(0);
@@ -122,12 +117,7 @@ impl State {
     }
 
     /// Open a step for a delta whose step was never announced, has stopped, or is of another kind.
-    fn stray<O: Output>(
-        &mut self,
-        at: i64,
-        kind: &str,
-        sink: &mut DeltaSink<'_, O>,
-    ) -> Option<&mut Step> {
+    fn stray(&mut self, at: i64, kind: &str, sink: &mut DeltaSink<'_>) -> Option<&mut Step> {
         sink.warn("stray_delta", "a delta came for a step that was not open", None);
         if let Some(step) = self.steps.remove(&at) {
             abandon(step, sink);
@@ -137,7 +127,7 @@ impl State {
         Some(self.steps.entry(at).or_insert(step))
     }
 
-    fn start<O: Output>(&mut self, index: Option<i64>, json: &str, sink: &mut DeltaSink<'_, O>) {
+    fn start(&mut self, index: Option<i64>, json: &str, sink: &mut DeltaSink<'_>) {
         let next = self.last.map_or(0, |last| last.saturating_add(1));
         let at = index.unwrap_or(next);
         if let Some(step) = self.steps.remove(&at) {
@@ -150,12 +140,7 @@ impl State {
         }
     }
 
-    fn interaction<O: Output>(
-        &mut self,
-        last: bool,
-        json: &str,
-        sink: &mut DeltaSink<'_, O>,
-    ) -> Result<()> {
+    fn interaction(&mut self, last: bool, json: &str, sink: &mut DeltaSink<'_>) -> Result<()> {
         let (mut id, mut model, mut agent) = (None, None, None);
         let (mut status, mut error, mut usage, mut steps) = (None, None, None, None);
         Reader::trusted(json).maybe_object(|reader, key| {
@@ -199,7 +184,7 @@ impl State {
 }
 
 /// End a step that another step replaces.  The fragments of a call must not be run.
-fn abandon<O: Output>(step: Step, sink: &mut DeltaSink<'_, O>) {
+fn abandon(step: Step, sink: &mut DeltaSink<'_>) {
     match step {
         Step::Call(call) => sink.end_call(call, CallEnd::Abandoned),
         other => other.close(sink),
@@ -210,18 +195,14 @@ fn goes_on(status: &str) -> bool {
     matches!(status, "in_progress" | "queued")
 }
 
-fn finish<O: Output>(status: &str, error: Option<&str>, sink: &mut DeltaSink<'_, O>) {
+fn finish(status: &str, error: Option<&str>, sink: &mut DeltaSink<'_>) {
     match FACTS.finish_reasons.ending(status) {
         Ending::Finish(reason) => sink.finish(reason, status),
         Ending::Failure(code) => sink.defer_error(ended_badly(code, error, sink)),
     }
 }
 
-fn ended_badly<O: Output>(
-    code: ErrorCode,
-    error: Option<&str>,
-    sink: &DeltaSink<'_, O>,
-) -> Failure<Box<str>> {
+fn ended_badly(code: ErrorCode, error: Option<&str>, sink: &DeltaSink<'_>) -> Failure<Box<str>> {
     match error {
         Some(json) => ErrorObject::read(json)
             .unwrap_or_default()

@@ -10,7 +10,7 @@
 use std::collections::HashMap;
 
 use super::read::{Content, Delta};
-use crate::contract::{InputFormat, Output};
+use crate::contract::InputFormat;
 use crate::emit::{CallEnd, CallHandle, ImageContent, PartHandle, PartKind};
 use crate::json::{self, Reader, Result, Str};
 use crate::sink::DeltaSink;
@@ -34,7 +34,7 @@ pub(super) enum Step {
 
 impl Step {
     /// Open the step of a start event.  Returns `None` if the limit on state is reached, or if the step is caller input.
-    pub(super) fn open<O: Output>(json: &str, sink: &mut DeltaSink<'_, O>) -> Option<Self> {
+    pub(super) fn open(json: &str, sink: &mut DeltaSink<'_>) -> Option<Self> {
         if !sink.take_state_bytes(STEP_BYTES) {
             return None;
         }
@@ -57,7 +57,7 @@ impl Step {
     }
 
     /// Create the step for a delta that belongs to a step without a start event.
-    pub(super) fn from_kind<O: Output>(kind: &str, sink: &mut DeltaSink<'_, O>) -> Option<Self> {
+    pub(super) fn from_kind(kind: &str, sink: &mut DeltaSink<'_>) -> Option<Self> {
         if !sink.take_state_bytes(STEP_BYTES) {
             return None;
         }
@@ -77,7 +77,7 @@ impl Step {
     }
 
     /// Accept the content that a step has at its start.  In a whole body this is all of it.
-    fn begin<O: Output>(&mut self, members: &Delta<'_>, sink: &mut DeltaSink<'_, O>) {
+    fn begin(&mut self, members: &Delta<'_>, sink: &mut DeltaSink<'_>) {
         match self {
             Self::Call(_) => self.call(members, sink),
             Self::Output(_) | Self::Thought(_) => {
@@ -106,11 +106,11 @@ impl Step {
 
     /// Accept a fragment of text.  Returns false if the step is of another kind.
     #[inline]
-    pub(super) fn more<O: Output>(
+    pub(super) fn more(
         &mut self,
         content: Content,
         text: Str<'_>,
-        sink: &mut DeltaSink<'_, O>,
+        sink: &mut DeltaSink<'_>,
     ) -> bool {
         match (self, content) {
             (Self::Output(part), Content::Text) => say(part, PartKind::Text, text, sink),
@@ -128,12 +128,12 @@ impl Step {
     }
 
     /// Accept a delta of any kind, `json`.  Returns false if the step is of another kind.
-    pub(super) fn take<O: Output>(
+    pub(super) fn take(
         &mut self,
         kind: &str,
         delta: &Delta<'_>,
         json: &str,
-        sink: &mut DeltaSink<'_, O>,
+        sink: &mut DeltaSink<'_>,
     ) -> bool {
         match (self, kind) {
             (Self::Output(part), "text" | "text_annotation_delta") => {
@@ -166,7 +166,7 @@ impl Step {
         true
     }
 
-    fn call<O: Output>(&mut self, members: &Delta<'_>, sink: &mut DeltaSink<'_, O>) {
+    fn call(&mut self, members: &Delta<'_>, sink: &mut DeltaSink<'_>) {
         let Self::Call(call) = *self else { return };
         if let Some(signature) = members.signature {
             sink.call_state(call, &signature_state(signature));
@@ -178,7 +178,7 @@ impl Step {
     }
 
     /// End the step at its stop event.
-    pub(super) fn stop<O: Output>(self, sink: &mut DeltaSink<'_, O>) {
+    pub(super) fn stop(self, sink: &mut DeltaSink<'_>) {
         match self {
             Self::Call(call) => sink.end_call(call, CallEnd::Provider),
             other => other.close(sink),
@@ -186,7 +186,7 @@ impl Step {
     }
 
     /// End the step together with the stream.  A call stays open: the end of the stream decides whether it is complete.
-    pub(super) fn close<O: Output>(self, sink: &mut DeltaSink<'_, O>) {
+    pub(super) fn close(self, sink: &mut DeltaSink<'_>) {
         match self {
             Self::Output(Some(part)) | Self::Thought(Some(part)) => sink.end_part(part),
             Self::Output(None) | Self::Thought(None) | Self::Call(_) => {}
@@ -198,29 +198,20 @@ impl Step {
     }
 }
 
-fn opened<O: Output>(
-    part: &mut Option<PartHandle>,
-    kind: PartKind,
-    sink: &mut DeltaSink<'_, O>,
-) -> PartHandle {
+fn opened(part: &mut Option<PartHandle>, kind: PartKind, sink: &mut DeltaSink<'_>) -> PartHandle {
     *part.get_or_insert_with(|| sink.open_block(kind))
 }
 
-fn say<O: Output>(
-    part: &mut Option<PartHandle>,
-    kind: PartKind,
-    text: Str<'_>,
-    sink: &mut DeltaSink<'_, O>,
-) {
+fn say(part: &mut Option<PartHandle>, kind: PartKind, text: Str<'_>, sink: &mut DeltaSink<'_>) {
     let part = opened(part, kind, sink);
     sink.text(part, text);
 }
 
-fn sign<O: Output>(
+fn sign(
     part: &mut Option<PartHandle>,
     kind: PartKind,
     delta: &Delta<'_>,
-    sink: &mut DeltaSink<'_, O>,
+    sink: &mut DeltaSink<'_>,
 ) {
     if let Some(signature) = delta.signature {
         let part = opened(part, kind, sink);
@@ -232,12 +223,7 @@ fn signature_state(signature: Str<'_>) -> String {
     json::object(|state| state.wire_text("signature", signature))
 }
 
-fn hold<O: Output>(
-    deltas: &mut Vec<String>,
-    held: &mut usize,
-    json: String,
-    sink: &mut DeltaSink<'_, O>,
-) {
+fn hold(deltas: &mut Vec<String>, held: &mut usize, json: String, sink: &mut DeltaSink<'_>) {
     if sink.take_state_bytes(json.len()) {
         *held += json.len();
         deltas.push(json);
@@ -245,7 +231,7 @@ fn hold<O: Output>(
 }
 
 /// Emit an image of the answer.  Other media, and images that are only linked, become provider parts.
-fn medium<O: Output>(kind: &str, delta: &Delta<'_>, json: &str, sink: &mut DeltaSink<'_, O>) {
+fn medium(kind: &str, delta: &Delta<'_>, json: &str, sink: &mut DeltaSink<'_>) {
     match (kind, delta.data) {
         ("image", Some(data)) => {
             let mime_type = delta.mime_type.unwrap_or(Str::plain("image/*"));

@@ -2,7 +2,7 @@
 
 use super::facts::FACTS;
 use super::read::{self, Event, EventTemplate};
-use crate::contract::{InputFormat, Output};
+use crate::contract::InputFormat;
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
 use crate::emit::{CallEnd, Counts, PartHandle, PartKind};
 use crate::json::{self, Kind, Reader, Result, Str};
@@ -32,7 +32,7 @@ impl Protocol for State {
         read::read(frame, reader, wanted)
     }
 
-    fn apply<O: Output>(&mut self, event: &Event<'_>, sink: &mut DeltaSink<'_, O>) {
+    fn apply(&mut self, event: &Event<'_>, sink: &mut DeltaSink<'_>) {
         sink.identity(event.model, None);
         if let Some(text) = event.thinking {
             let part = self.part(PartKind::Thinking, sink);
@@ -66,7 +66,7 @@ impl Protocol for State {
         }
     }
 
-    fn close<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
+    fn close(&mut self, sink: &mut DeltaSink<'_>) {
         if let Some((_, part)) = self.current.take() {
             sink.end_part(part);
         }
@@ -76,7 +76,7 @@ impl Protocol for State {
 impl State {
     /// Return the part that text of this kind extends.  Opens a new part if the kind changed.
     #[inline]
-    fn part<O: Output>(&mut self, kind: PartKind, sink: &mut DeltaSink<'_, O>) -> PartHandle {
+    fn part(&mut self, kind: PartKind, sink: &mut DeltaSink<'_>) -> PartHandle {
         match self.current {
             Some((known, part)) if known == kind => part,
             _ => {
@@ -88,11 +88,7 @@ impl State {
         }
     }
 
-    fn call<O: Output>(
-        &mut self,
-        reader: &mut Reader<'_>,
-        sink: &mut DeltaSink<'_, O>,
-    ) -> Result<()> {
+    fn call(&mut self, reader: &mut Reader<'_>, sink: &mut DeltaSink<'_>) -> Result<()> {
         let (mut id, mut name, mut text, mut json) = (None, None, None, None);
         reader.maybe_object(|reader, key| match key {
             "id" => {
@@ -121,7 +117,7 @@ impl State {
     }
 }
 
-fn usage<O: Output>(line: &str, sink: &mut DeltaSink<'_, O>) {
+fn usage(line: &str, sink: &mut DeltaSink<'_>) {
     let mut record = json::members(line);
     record.retain(|(name, _)| USAGE.contains(&name.as_ref()));
     let record = json::write_object(&record);
@@ -130,7 +126,7 @@ fn usage<O: Output>(line: &str, sink: &mut DeltaSink<'_, O>) {
     }
 }
 
-fn finish<O: Output>(reason: Str<'_>, sink: &mut DeltaSink<'_, O>) {
+fn finish(reason: Str<'_>, sink: &mut DeltaSink<'_>) {
     let raw = reason.text();
     sink.finish(FACTS.finish_reasons.reason(&raw), &raw);
 }

@@ -11,7 +11,7 @@ use super::read::{
 use super::reasoning::{Thinking, each_text};
 
 use super::facts::{FACTS, TIMINGS};
-use crate::contract::{InputFormat, Logprobs, Output};
+use crate::contract::{InputFormat, Logprobs};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
 use crate::emit::{CallEnd, CallHandle, Counts, PartHandle, PartKind};
 use crate::facts::Ending;
@@ -96,7 +96,7 @@ impl Protocol for State {
 
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "an event of a template is never put together then")]
-    fn apply<O: Output>(&mut self, event: &Event<'_>, sink: &mut DeltaSink<'_, O>) {
+    fn apply(&mut self, event: &Event<'_>, sink: &mut DeltaSink<'_>) {
         match event {
             Event::More { number, message, logprobs, other_choices } => {
                 let is_followed = *number == sink.options().choice;
@@ -118,7 +118,7 @@ impl Protocol for State {
         }
     }
 
-    fn close<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
+    fn close(&mut self, sink: &mut DeltaSink<'_>) {
         self.send_thinking_state(sink);
         let lists =
             [("citations", self.citations.take()), ("search_results", self.search_results.take())];
@@ -147,7 +147,7 @@ impl Protocol for State {
 
 impl State {
     #[inline(never)]
-    fn chunk<O: Output>(&mut self, chunk: &Chunk<'_>, sink: &mut DeltaSink<'_, O>) {
+    fn chunk(&mut self, chunk: &Chunk<'_>, sink: &mut DeltaSink<'_>) {
         sink.identity(chunk.model, chunk.id);
         sink.text_detail("system_fingerprint", chunk.fingerprint);
         sink.text_detail("service_tier", chunk.service_tier);
@@ -192,7 +192,7 @@ impl State {
         }
     }
 
-    fn choice<O: Output>(&mut self, choice: &Choice<'_>, sink: &mut DeltaSink<'_, O>) {
+    fn choice(&mut self, choice: &Choice<'_>, sink: &mut DeltaSink<'_>) {
         if let Some(opaque) = &choice.opaque {
             sink.details(opaque.iter().copied());
         }
@@ -220,7 +220,7 @@ impl State {
     }
 
     /// Emit the log probabilities that were read last.
-    fn emit_logprobs<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
+    fn emit_logprobs(&mut self, sink: &mut DeltaSink<'_>) {
         let Some(mut tokens) = self.tokens.0.take() else { return };
         if let Some(logprobs) = tokens.join() {
             self.logprobs(logprobs, sink);
@@ -228,7 +228,7 @@ impl State {
         self.tokens.0 = Some(tokens);
     }
 
-    fn logprobs<O: Output>(&mut self, logprobs: &Logprobs, sink: &mut DeltaSink<'_, O>) {
+    fn logprobs(&mut self, logprobs: &Logprobs, sink: &mut DeltaSink<'_>) {
         let known = self.current.map(|(_, part)| part).or(self.last_text);
         let part = match known.or(self.thinking.part) {
             Some(part) => part,
@@ -242,7 +242,7 @@ impl State {
         self.last_text.is_none() && self.thinking.part.is_none() && self.calls.is_empty()
     }
 
-    fn finish<O: Output>(&mut self, reason: Str<'_>, sink: &mut DeltaSink<'_, O>) {
+    fn finish(&mut self, reason: Str<'_>, sink: &mut DeltaSink<'_>) {
         let raw = reason.text();
         self.send_thinking_state(sink);
         match FACTS.finish_reasons.ending(&raw) {
@@ -260,7 +260,7 @@ impl State {
         }
     }
 
-    fn message<O: Output>(&mut self, message: &Message<'_>, sink: &mut DeltaSink<'_, O>) {
+    fn message(&mut self, message: &Message<'_>, sink: &mut DeltaSink<'_>) {
         self.reasoning(message, sink);
         let Some(rare) = &message.rare else {
             if let Some(text) = message.content {
@@ -292,7 +292,7 @@ impl State {
 
     /// Emit the reasoning of a message, and keep its details.
     #[inline]
-    fn reasoning<O: Output>(&mut self, message: &Message<'_>, sink: &mut DeltaSink<'_, O>) {
+    fn reasoning(&mut self, message: &Message<'_>, sink: &mut DeltaSink<'_>) {
         let text = message.reasoning_content.or(message.reasoning);
         let Some(details) = message.reasoning_details else {
             if let Some(text) = text {
@@ -312,7 +312,7 @@ impl State {
         self.thinking.add_details(details, sink);
     }
 
-    fn rare_content<O: Output>(&mut self, rare: &RareContent<'_>, sink: &mut DeltaSink<'_, O>) {
+    fn rare_content(&mut self, rare: &RareContent<'_>, sink: &mut DeltaSink<'_>) {
         if let Some(list) = rare.content_list {
             // `read` validated the JSON, so that an error here only means a value that is not a list.
             let _ = Reader::trusted(list).array(|reader| self.content_item(reader, sink));
@@ -341,7 +341,7 @@ impl State {
 
     /// Return the part that text of this kind extends.  Opens a new part if the kind changed.
     #[inline]
-    fn part<O: Output>(&mut self, kind: PartKind, sink: &mut DeltaSink<'_, O>) -> PartHandle {
+    fn part(&mut self, kind: PartKind, sink: &mut DeltaSink<'_>) -> PartHandle {
         match self.current {
             Some((known, part)) if known == kind => part,
             _ => self.open_part(kind, sink),
@@ -349,7 +349,7 @@ impl State {
     }
 
     #[inline(never)]
-    fn open_part<O: Output>(&mut self, kind: PartKind, sink: &mut DeltaSink<'_, O>) -> PartHandle {
+    fn open_part(&mut self, kind: PartKind, sink: &mut DeltaSink<'_>) -> PartHandle {
         self.leave_part(sink);
         if kind != PartKind::Thinking {
             self.send_thinking_state(sink);
@@ -367,7 +367,7 @@ impl State {
         part
     }
 
-    pub(super) fn leave_part<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
+    pub(super) fn leave_part(&mut self, sink: &mut DeltaSink<'_>) {
         if let Some((kind, part)) = self.current.take() {
             // Before the end: an encoder writes the state of a part with its last block.
             if kind == PartKind::Thinking {
@@ -378,7 +378,7 @@ impl State {
     }
 
     #[inline]
-    fn text<O: Output>(&mut self, kind: PartKind, text: Str<'_>, sink: &mut DeltaSink<'_, O>) {
+    fn text(&mut self, kind: PartKind, text: Str<'_>, sink: &mut DeltaSink<'_>) {
         if !text.is_empty() {
             let part = self.part(kind, sink);
             sink.text(part, text);
@@ -386,11 +386,7 @@ impl State {
     }
 
     /// Handle an item of a content list (Mistral's form): text, thinking, a citation, or a block specific to the provider.
-    fn content_item<O: Output>(
-        &mut self,
-        reader: &mut Reader<'_>,
-        sink: &mut DeltaSink<'_, O>,
-    ) -> Result<()> {
+    fn content_item(&mut self, reader: &mut Reader<'_>, sink: &mut DeltaSink<'_>) -> Result<()> {
         let mut kind = None;
         let mut text = None;
         let mut thinking = None;
@@ -453,7 +449,7 @@ impl State {
         Ok(())
     }
 
-    fn audio<O: Output>(&mut self, json: &str, sink: &mut DeltaSink<'_, O>) {
+    fn audio(&mut self, json: &str, sink: &mut DeltaSink<'_>) {
         let audio = self.audio.get_or_insert_default();
         let mut said = None;
         let _ = Reader::trusted(json).maybe_object(|reader, key| {
@@ -483,11 +479,7 @@ impl State {
     }
 
     /// Open the part of a transcript.  Its state comes first, because writers tell it from other text by its state.
-    fn open_transcript<O: Output>(
-        &mut self,
-        id: Option<&str>,
-        sink: &mut DeltaSink<'_, O>,
-    ) -> PartHandle {
+    fn open_transcript(&mut self, id: Option<&str>, sink: &mut DeltaSink<'_>) -> PartHandle {
         self.leave_part(sink);
         let part = sink.open_part(PartKind::Text);
         let audio = json::object(|audio| audio.json("id", id.unwrap_or("null")));
@@ -499,7 +491,7 @@ impl State {
         part
     }
 
-    fn tool_call<O: Output>(&mut self, item: &ToolCall<'_>, sink: &mut DeltaSink<'_, O>) {
+    fn tool_call(&mut self, item: &ToolCall<'_>, sink: &mut DeltaSink<'_>) {
         let Some(at) = self.find_call(item, sink) else {
             return;
         };
@@ -527,11 +519,7 @@ impl State {
     /// Return the call that a fragment belongs to, or open a new one.
     ///
     /// Looks for a known id, then for the index.  A fragment without a name that matches neither belongs to the latest call.
-    fn find_call<O: Output>(
-        &mut self,
-        item: &ToolCall<'_>,
-        sink: &mut DeltaSink<'_, O>,
-    ) -> Option<usize> {
+    fn find_call(&mut self, item: &ToolCall<'_>, sink: &mut DeltaSink<'_>) -> Option<usize> {
         let id = item.id.map(|id| id.text());
         let says_arguments = item.arguments.is_some_and(|arguments| match arguments {
             Arguments::Text(text) => !text.is_empty(),
@@ -587,7 +575,7 @@ impl State {
     }
 
     /// Emit the provider state of the reasoning, if it changed since it was last emitted.
-    fn send_thinking_state<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
+    fn send_thinking_state(&mut self, sink: &mut DeltaSink<'_>) {
         if !std::mem::take(&mut self.thinking.unsent) {
             return;
         }

@@ -1,13 +1,12 @@
 //! Generated images in Chat Completions: a list of `{image_url: {url}}`, as OpenRouter sends them.
 
 use super::apply::State;
-use crate::contract::Output;
 use crate::emit::ImageContent;
 use crate::json::Reader;
 use crate::sink::DeltaSink;
 
 impl State {
-    pub(super) fn images<O: Output>(&mut self, images: &str, sink: &mut DeltaSink<'_, O>) {
+    pub(super) fn images(&mut self, images: &str, sink: &mut DeltaSink<'_>) {
         self.leave_part(sink);
         let _ = Reader::trusted(images).maybe_array(|reader| {
             let mut url = None;
@@ -35,7 +34,7 @@ impl State {
 }
 
 /// Emit the image of a URL.  A data URL is split into its media type and its bytes.
-fn image_part<O: Output>(url: &str, sink: &mut DeltaSink<'_, O>) {
+fn image_part(url: &str, sink: &mut DeltaSink<'_>) {
     let inline = url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
     if let Some((mime_type, data)) = inline {
         sink.image_part(mime_type, ImageContent::Base64(data), None);

@@ -5,7 +5,6 @@
 
 use std::borrow::Cow;
 
-use crate::contract::Output;
 use crate::emit::PartHandle;
 use crate::json::{self, Kind, Reader, Result, Str};
 use crate::sink::DeltaSink;
@@ -67,12 +66,12 @@ impl Thinking {
         u32::try_from(bytes).is_ok_and(|bytes| bytes == self.said_bytes)
     }
 
-    pub(super) fn add_details<O: Output>(&mut self, details: &str, sink: &mut DeltaSink<'_, O>) {
+    pub(super) fn add_details(&mut self, details: &str, sink: &mut DeltaSink<'_>) {
         self.unsent |= sink.take_state_bytes(details.len())
             && join_into(&mut self.details, details, Detail::continues);
     }
 
-    pub(super) fn add_blocks<O: Output>(&mut self, blocks: &str, sink: &mut DeltaSink<'_, O>) {
+    pub(super) fn add_blocks(&mut self, blocks: &str, sink: &mut DeltaSink<'_>) {
         self.unsent |= sink.take_state_bytes(blocks.len())
             && join_into(&mut self.blocks, blocks, Detail::continues_block);
     }

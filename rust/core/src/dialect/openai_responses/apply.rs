@@ -5,7 +5,7 @@ use super::places::Places;
 use super::read::{self, Content, Event, EventTemplate, ItemPosition, ResponseStage};
 
 use super::facts::FACTS;
-use crate::contract::{ErrorCode, Failure, FinishReason, Output};
+use crate::contract::{ErrorCode, Failure, FinishReason};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
 use crate::json::{self, Kind, Reader, Result, Str};
 use crate::provider_error::ErrorObject;
@@ -32,7 +32,7 @@ impl Protocol for State {
 
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "an event of a template is never put together then")]
-    fn apply<O: Output>(&mut self, event: &Event<'_>, sink: &mut DeltaSink<'_, O>) {
+    fn apply(&mut self, event: &Event<'_>, sink: &mut DeltaSink<'_>) {
         match *event {
             Event::More { content, position, text, ref logprobs } => {
                 self.take(content, position, text, false, sink);
@@ -77,7 +77,7 @@ impl Protocol for State {
         }
     }
 
-    fn close<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
+    fn close(&mut self, sink: &mut DeltaSink<'_>) {
         for item in self.places.items() {
             item.close(sink);
         }
@@ -95,13 +95,13 @@ impl Protocol for State {
 
 impl State {
     #[inline]
-    fn take<O: Output>(
+    fn take(
         &mut self,
         content: Content,
         position: ItemPosition<'_>,
         text: Str<'_>,
         whole: bool,
-        sink: &mut DeltaSink<'_, O>,
+        sink: &mut DeltaSink<'_>,
     ) {
         if content == Content::Audio {
             if !whole && sink.take_state_bytes(text.raw.len()) {
@@ -118,12 +118,7 @@ impl State {
         }
     }
 
-    fn add<O: Output>(
-        &mut self,
-        position: ItemPosition<'_>,
-        item: &str,
-        sink: &mut DeltaSink<'_, O>,
-    ) {
+    fn add(&mut self, position: ItemPosition<'_>, item: &str, sink: &mut DeltaSink<'_>) {
         let Ok(members) = ItemMembers::read(item) else { return };
         let position = ItemPosition { item_id: position.item_id.or(members.id), ..position };
         if let Some(at) = self.places.of_item(position, &members, false) {
@@ -135,11 +130,11 @@ impl State {
         self.places.insert(position, Some(&members), opened, sink);
     }
 
-    fn done<O: Output>(
+    fn done(
         &mut self,
         position: ItemPosition<'_>,
         json: &str,
-        sink: &mut DeltaSink<'_, O>,
+        sink: &mut DeltaSink<'_>,
     ) -> Result<()> {
         let members = ItemMembers::read(json)?;
         let position = ItemPosition { item_id: position.item_id.or(members.id), ..position };
@@ -156,12 +151,12 @@ impl State {
         Ok(())
     }
 
-    fn end_item<O: Output>(
+    fn end_item(
         &mut self,
         at: usize,
         members: &ItemMembers<'_>,
         json: &str,
-        sink: &mut DeltaSink<'_, O>,
+        sink: &mut DeltaSink<'_>,
     ) {
         if let Some(item) = self.places.get(at) {
             if matches!(item, Item::Provider { .. }) {
@@ -174,7 +169,7 @@ impl State {
     }
 
     /// Handle the items of a whole body, or those that the end of a stream repeats.
-    fn output<O: Output>(&mut self, output: &str, sink: &mut DeltaSink<'_, O>) -> Result<()> {
+    fn output(&mut self, output: &str, sink: &mut DeltaSink<'_>) -> Result<()> {
         let streamed = self.places.kinds();
         let mut index = 0;
         Reader::trusted(output).maybe_array(|reader| {
@@ -196,11 +191,11 @@ impl State {
         })
     }
 
-    fn response<O: Output>(
+    fn response(
         &mut self,
         stage: ResponseStage,
         json: &str,
-        sink: &mut DeltaSink<'_, O>,
+        sink: &mut DeltaSink<'_>,
     ) -> Result<()> {
         let mut id = None;
         let mut model = None;
@@ -277,11 +272,7 @@ impl State {
     }
 }
 
-fn ended_badly<O: Output>(
-    status: &str,
-    error: Option<&str>,
-    sink: &DeltaSink<'_, O>,
-) -> Failure<Box<str>> {
+fn ended_badly(status: &str, error: Option<&str>, sink: &DeltaSink<'_>) -> Failure<Box<str>> {
     let error = error.map(|json| ErrorObject::read(json).unwrap_or_default());
     let known = error.is_some();
     let mut failure = error
@@ -294,7 +285,7 @@ fn ended_badly<O: Output>(
 }
 
 /// Return the names of the custom tools among the request's tools.
-fn custom_tools<O: Output>(tools: &str, sink: &mut DeltaSink<'_, O>) -> Result<Vec<String>> {
+fn custom_tools(tools: &str, sink: &mut DeltaSink<'_>) -> Result<Vec<String>> {
     let mut names = Vec::new();
     Reader::trusted(tools).maybe_array(|reader| {
         let mut custom = false;

@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 
 use super::read::Content;
-use crate::contract::{Logprobs, Output};
+use crate::contract::Logprobs;
 use crate::dialect::openai_chat::logprobs::read_entries;
 use crate::emit::{PartHandle, PartKind};
 use crate::json::{self, Kind, Reader, Result, Str};
@@ -37,11 +37,7 @@ pub(super) struct Announced(Option<Box<str>>);
 
 impl Announced {
     /// Keep the item of an event if the item has an id and fits into the limits.
-    pub(super) fn of<O: Output>(
-        id: Option<Str<'_>>,
-        item: &str,
-        sink: &mut DeltaSink<'_, O>,
-    ) -> Self {
+    pub(super) fn of(id: Option<Str<'_>>, item: &str, sink: &mut DeltaSink<'_>) -> Self {
         let is_kept = id.is_some() && sink.take_state_bytes(item.len());
         Self(is_kept.then(|| {
             let kept = without(item, &["content", "summary", "encrypted_content"]);
@@ -51,7 +47,7 @@ impl Announced {
 
     /// Emit the state of a part that opens, once.  An item of raw reasoning begins with an empty list of contents.
     #[cold]
-    fn send<O: Output>(&mut self, part: PartHandle, is_raw: bool, sink: &mut DeltaSink<'_, O>) {
+    fn send(&mut self, part: PartHandle, is_raw: bool, sink: &mut DeltaSink<'_>) {
         if let Some(state) = self.0.take() {
             sink.give_back_state_bytes(state.len());
             if is_raw {
@@ -92,13 +88,13 @@ impl Message {
 
     /// Accept a delta of a content, or the whole of its text.
     #[inline]
-    pub(super) fn take<O: Output>(
+    pub(super) fn take(
         &mut self,
         content: Content,
         index: Option<i64>,
         text: Str<'_>,
         whole: bool,
-        sink: &mut DeltaSink<'_, O>,
+        sink: &mut DeltaSink<'_>,
     ) {
         let refusal = content == Content::Refusal;
         let known = match self.contents.get(self.last) {
@@ -128,12 +124,7 @@ impl Message {
     }
 
     #[cold]
-    fn open<O: Output>(
-        &mut self,
-        index: Option<i64>,
-        refusal: bool,
-        sink: &mut DeltaSink<'_, O>,
-    ) -> usize {
+    fn open(&mut self, index: Option<i64>, refusal: bool, sink: &mut DeltaSink<'_>) -> usize {
         let next = || self.contents.last().map_or(0, |last| last.index.saturating_add(1));
         let index = index.unwrap_or_else(next);
         if refusal {
@@ -152,12 +143,7 @@ impl Message {
     }
 
     /// Accept the whole item and end the parts.
-    pub(super) fn finish<O: Output>(
-        &mut self,
-        list: Option<&str>,
-        item: &str,
-        sink: &mut DeltaSink<'_, O>,
-    ) {
+    pub(super) fn finish(&mut self, list: Option<&str>, item: &str, sink: &mut DeltaSink<'_>) {
         // Contents are matched by their order.  The sort is stable, so that equal indexes keep the order of their texts.
         self.contents.sort_by_key(|content| (content.index, content.refusal));
         // `read` validated the JSON, so that an error here only means a value that is not a list.
@@ -171,11 +157,7 @@ impl Message {
     }
 
     /// Send the contents that were not streamed: texts and their annotations.
-    fn finish_contents<O: Output>(
-        &mut self,
-        list: Option<&str>,
-        sink: &mut DeltaSink<'_, O>,
-    ) -> Result<()> {
+    fn finish_contents(&mut self, list: Option<&str>, sink: &mut DeltaSink<'_>) -> Result<()> {
         let streamed = self.contents.len();
         let mut position = 0;
         let wants_logprobs = sink.options().logprobs;
@@ -238,13 +220,13 @@ impl Reasoning {
 
     /// Accept a delta of a paragraph, or the whole of its text.
     #[inline]
-    pub(super) fn take<O: Output>(
+    pub(super) fn take(
         &mut self,
         content: Content,
         index: Option<i64>,
         text: Str<'_>,
         whole: bool,
-        sink: &mut DeltaSink<'_, O>,
+        sink: &mut DeltaSink<'_>,
     ) {
         if self.source.is_some_and(|source| source != content) {
             return;
@@ -268,7 +250,7 @@ impl Reasoning {
     }
 
     /// Emit text of the paragraph at a position.
-    fn say<O: Output>(&mut self, at: i64, text: Str<'_>, whole: bool, sink: &mut DeltaSink<'_, O>) {
+    fn say(&mut self, at: i64, text: Str<'_>, whole: bool, sink: &mut DeltaSink<'_>) {
         let part = match self.part {
             Some(part) if at == self.paragraph => part,
             Some(part) => {
@@ -290,12 +272,12 @@ impl Reasoning {
     }
 
     /// Accept the whole item and end the part.
-    pub(super) fn finish<O: Output>(
+    pub(super) fn finish(
         &mut self,
         summary: Option<&str>,
         content: Option<&str>,
         item: &str,
-        sink: &mut DeltaSink<'_, O>,
+        sink: &mut DeltaSink<'_>,
     ) {
         for (source, list) in [(Content::Summary, summary), (Content::Reasoning, content)] {
             if self.source.is_none_or(|known| known == source) {
@@ -317,7 +299,7 @@ impl Reasoning {
     }
 }
 
-fn say<O: Output>(part: PartHandle, text: Str<'_>, whole: bool, sink: &mut DeltaSink<'_, O>) {
+fn say(part: PartHandle, text: Str<'_>, whole: bool, sink: &mut DeltaSink<'_>) {
     if whole {
         sink.text_whole(part, text);
     } else {

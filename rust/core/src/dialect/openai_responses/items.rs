@@ -9,7 +9,7 @@
 
 use super::contents::{Announced, Message, Reasoning, without};
 use super::read::Content;
-use crate::contract::{FinishReason, InputFormat, Output};
+use crate::contract::{FinishReason, InputFormat};
 use crate::emit::{CallEnd, CallHandle};
 use crate::json::{self, Reader, Result, Str};
 use crate::sink::DeltaSink;
@@ -166,13 +166,13 @@ impl<'a> ItemMembers<'a> {
 
 impl Item {
     /// Open an item.
-    pub(super) fn open<O: Output>(
+    pub(super) fn open(
         members: &ItemMembers<'_>,
         item: &str,
         declared: Option<&[String]>,
-        sink: &mut DeltaSink<'_, O>,
+        sink: &mut DeltaSink<'_>,
     ) -> Self {
-        let call = |format, sink: &mut DeltaSink<'_, O>| {
+        let call = |format, sink: &mut DeltaSink<'_>| {
             let call = sink.open_repeated_call(format);
             sink.name_call(call, members.call_id.or(members.id), members.name);
             Self::Call(call)
@@ -195,10 +195,7 @@ impl Item {
     }
 
     /// Create the item for a delta that belongs to an item without an `added` event.
-    pub(super) fn from_content<O: Output>(
-        content: Content,
-        sink: &mut DeltaSink<'_, O>,
-    ) -> Option<Self> {
+    pub(super) fn from_content(content: Content, sink: &mut DeltaSink<'_>) -> Option<Self> {
         match content {
             Content::Text | Content::Refusal | Content::Transcript => {
                 Some(Self::Message(Message::default()))
@@ -221,20 +218,20 @@ impl Item {
     }
 
     /// Count an item against the limits.  Its ids are stored twice.
-    pub(super) fn count<O: Output>(ids: [Option<Str<'_>>; 2], sink: &mut DeltaSink<'_, O>) -> bool {
+    pub(super) fn count(ids: [Option<Str<'_>>; 2], sink: &mut DeltaSink<'_>) -> bool {
         let ids: usize = ids.iter().flatten().map(|id| id.raw.len()).sum();
         sink.take_state_bytes(ids.saturating_mul(2).saturating_add(ITEM_BYTES))
     }
 
     /// Accept a delta of the item, or the whole of one of its texts.
     #[inline]
-    pub(super) fn take<O: Output>(
+    pub(super) fn take(
         &mut self,
         content: Content,
         index: Option<i64>,
         text: Str<'_>,
         whole: bool,
-        sink: &mut DeltaSink<'_, O>,
+        sink: &mut DeltaSink<'_>,
     ) {
         match (self, content) {
             (Self::Message(message), Content::Text | Content::Refusal | Content::Transcript) => {
@@ -262,11 +259,11 @@ impl Item {
     }
 
     /// Accept the whole item and finish it.
-    pub(super) fn finish<O: Output>(
+    pub(super) fn finish(
         &mut self,
         members: &ItemMembers<'_>,
         item: &str,
-        sink: &mut DeltaSink<'_, O>,
+        sink: &mut DeltaSink<'_>,
     ) {
         match self {
             Self::Message(message) => message.finish(members.content, item, sink),
@@ -293,7 +290,7 @@ impl Item {
     }
 
     /// Emit a provider item whose stream ended before it was done.
-    pub(super) fn close<O: Output>(&mut self, sink: &mut DeltaSink<'_, O>) {
+    pub(super) fn close(&mut self, sink: &mut DeltaSink<'_>) {
         // Parts and calls are ended together with the stream, because their end depends on the end of the stream.
         if let Self::Provider { begun, member, held } = self {
             sink.give_back_state_bytes(*held);

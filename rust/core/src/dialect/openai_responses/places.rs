@@ -12,7 +12,6 @@ use std::collections::HashMap;
 
 use super::items::{Item, ItemKind, ItemMembers};
 use super::read::{Content, ItemPosition};
-use crate::contract::Output;
 use crate::sink::DeltaSink;
 
 /// Number of items that a search without a name examines.  A bound keeps the work linear in the stream.
@@ -319,12 +318,12 @@ impl Places {
     }
 
     /// Add an item, unless a limit is reached.  Without `members`, the item is opened by its first content.
-    pub(super) fn insert<O: Output>(
+    pub(super) fn insert(
         &mut self,
         position: ItemPosition<'_>,
         members: Option<&ItemMembers<'_>>,
         item: Item,
-        sink: &mut DeltaSink<'_, O>,
+        sink: &mut DeltaSink<'_>,
     ) -> Option<usize> {
         let call_id = members.and_then(ItemMembers::call_id);
         if !Item::count([position.item_id, call_id], sink) {
@@ -350,12 +349,12 @@ impl Places {
     }
 
     /// Note that an event about a whole item named a known item.
-    pub(super) fn announce<O: Output>(
+    pub(super) fn announce(
         &mut self,
         at: usize,
         position: ItemPosition<'_>,
         members: &ItemMembers<'_>,
-        sink: &mut DeltaSink<'_, O>,
+        sink: &mut DeltaSink<'_>,
     ) {
         self.follow(at, position);
         let Some(entry) = self.entries.get_mut(at) else { return };

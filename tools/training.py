@@ -1,0 +1,143 @@
+"""What a release build runs to learn which code is hot (profile-guided optimization).
+
+In: the streams of `benches/bodies.py` and the wires of tests/fixtures.  Out: nothing; the
+instrumented extension writes its profile when the process ends.
+
+Laws: the common protocols and the public path lead, at the sizes that providers send; every
+fixture runs a few times, so that no dialect, no error and no repair counts as never called. Needs
+nothing but the library.
+
+usage: tools/training.py    `maturin build --pgo` calls it (`pgo-command` in pyproject.toml)
+"""
+
+import asyncio
+import re
+import sys
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import deltafold
+from deltafold import Decoder, Fold, MessageAssembler, ModelError, Transcoder
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+sys.path.append(str(ROOT / "benches"))
+from bodies import DIALECTS, arguments_feeds, feeds, logprob_feeds  # noqa: E402 - of another folder
+from other_bodies import gemini_events, responses_events  # noqa: E402 - of another folder
+
+ARGUMENTS: Final = b'{"path": "src/main.py", "lines": [1, 2, 3], "text": "a \\"b\\" c\\n"}' * 30
+TARGETS: Final = ("openai-chat", "openai-responses", "anthropic-messages", "gemini", "ollama")
+ROUNDS: Final = 6
+SHORT_ROUNDS: Final = 300
+
+# An event of SSE, a line of NDJSON, or 64 bytes of another framing.
+EVENT: Final = re.compile(rb".*?(?:\r?\n){2}|.+?\n|.{1,64}", re.DOTALL)
+
+
+def read_deltas(dialect: str, chunks: Sequence[bytes]) -> None:
+    """Read each delta and its text, then the message."""
+    with deltafold.stream(iter(chunks), dialect) as deltas:
+        for delta in deltas:
+            _ = delta.text
+        read_message(deltas.final_message())
+
+
+def read_text(dialect: str, chunks: Sequence[bytes]) -> None:
+    """Read the text as it arrives, then the message."""
+    with deltafold.stream(iter(chunks), dialect) as deltas:
+        for _ in deltas.text():
+            pass
+        read_message(deltas.final_message())
+
+
+async def read_asynchronously(dialect: str, chunks: Sequence[bytes]) -> None:
+    """Read each delta from an asynchronous source."""
+
+    async def source() -> AsyncIterator[bytes]:
+        for chunk in chunks:
+            yield chunk
+
+    async with deltafold.astream(source(), dialect) as deltas:
+        async for delta in deltas:
+            _ = delta.text
+        read_message(await deltas.final_message())
+
+
+def read_message(message: Any) -> None:  # noqa: ANN401 - of either kind
+    """Read what every caller reads, and the JSON."""
+    _ = message.text, message.meta.usage, message.meta.finish_reason
+    for call in message.tool_calls:
+        _ = call.arguments
+    message.to_json()
+
+
+def fold(dialect: str, chunks: Sequence[bytes]) -> None:
+    """Fold bytes to the message."""
+    folding = Fold(dialect)
+    for chunk in chunks:
+        folding.feed(chunk)
+    folding.close()
+    read_message(folding.message)
+
+
+def batches(dialect: str, chunks: Sequence[bytes]) -> None:
+    """Decode to batches and assemble them, with the JSON of each delta."""
+    decoder, assembler = Decoder(dialect), MessageAssembler()
+    for chunk in chunks:
+        batch = decoder.feed(chunk)
+        assembler.consume(batch)
+        for delta in batch:
+            delta.to_json()
+    assembler.consume(decoder.close())
+    read_message(assembler.build_final_message())
+
+
+def transcode(dialect: str, chunks: Sequence[bytes]) -> None:
+    """Write the stream in other protocols."""
+    for target in TARGETS:
+        transcoding = Transcoder(dialect, target)
+        for chunk in chunks:
+            transcoding.feed(chunk)
+        transcoding.close()
+
+
+def every_way(dialect: str, chunks: Sequence[bytes], rounds: int) -> None:
+    """Read a stream in every way, so many times."""
+    for _ in range(rounds):
+        for read in (read_deltas, read_text, fold, batches):
+            read(dialect, chunks)
+        asyncio.run(read_asynchronously(dialect, chunks))
+        deltafold.fold(b"".join(chunks), dialect)
+
+
+def common() -> None:
+    """Run the streams that most callers read."""
+    for dialect in DIALECTS:
+        every_way(dialect, feeds(dialect, 2000, "1 event"), ROUNDS)
+        every_way(dialect, feeds(dialect, 2000, "16 KiB"), ROUNDS)
+        every_way(dialect, feeds(dialect, 20, "1 event"), SHORT_ROUNDS)
+        every_way(dialect, arguments_feeds(dialect, ARGUMENTS, 8), ROUNDS)
+        transcode(dialect, feeds(dialect, 2000, "1 event"))
+    every_way("openai-chat", logprob_feeds(500, 5), ROUNDS)
+    for dialect, events in (
+        ("openai-responses", responses_events(2000)),
+        ("gemini", gemini_events(1000)),
+    ):
+        every_way(dialect, events, ROUNDS)
+        transcode(dialect, events)
+
+
+def rare() -> None:
+    """Run every fixture; a failure that the fixture is about ends its stream."""
+    for wire in sorted((ROOT / "tests" / "fixtures").glob("*/*/wire.*")):
+        chunks = EVENT.findall(wire.read_bytes())
+        for run in (read_deltas, batches, fold, transcode):
+            try:
+                run(wire.parent.parent.name, chunks)
+            except ModelError:
+                continue
+
+
+if __name__ == "__main__":
+    common()
+    rare()

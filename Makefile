@@ -165,7 +165,7 @@ $(RELEASE_WHEEL): $(WHEEL_SOURCES) $(PROFILE)
 	.venv-build/bin/python tools/profiled.py $(PROFILE) -- .venv-build/bin/maturin build --release --locked --auditwheel skip --target-dir target/profiled --interpreter .venv-build/bin/python --out dist/measured
 	@touch $@
 
-$(foreach name,bench gateway frameworks,.venv-$(name)/installed): .venv-%/installed: .venv-%/ready $(RELEASE_WHEEL)
+$(foreach name,bench gateway frameworks strands,.venv-$(name)/installed): .venv-%/installed: .venv-%/ready $(RELEASE_WHEEL)
 	.venv-$*/bin/python -m pip install --quiet --no-deps --force-reinstall dist/measured/*.whl
 	@touch $@
 

@@ -74,7 +74,8 @@ bench: .venv-bench/installed ## ours and our peers in one run; rewrites docs/ben
 	.venv-bench/bin/python -m pytest -c benches/pytest.ini --rootdir benches benches --benchmark-json .venv-bench/results.json
 	.venv-bench/bin/python benches/report.py .venv-bench/results.json --stages .venv-bench/stages.jsonl --docs .
 
-compare: .venv-sdks/installed ## the official clients and llm-babel's golden cases; rewrites docs/sdks.md
+compare: .venv-sdks/installed .venv-test/installed ## the official clients, accelerated ones, and llm-babel's golden cases; rewrites docs/sdks.md
+	PYTHONPATH=tests .venv-test/bin/python -m pytest --numprocesses auto compare/test_accelerated.py
 	.venv-sdks/bin/python -W ignore compare/sdks.py
 
 compare-loops: .venv-loops/installed .venv-strands/installed ## agent loops of pydantic-ai, openai-agents and strands; rewrites docs/loops.md

@@ -16,8 +16,10 @@ from deltafold.compat.reading import AsyncObjectStream, ObjectStream
 from sdk_clients import OPENAI_HTTP, async_openai_client, openai_client
 from sdk_objects import (
     CUT,
+    ERROR_FIELD,
     FIXTURES,
     LAST_EVENT,
+    LISTED_RECORDINGS,
     NO_STREAM,
     aread,
     difference,
@@ -30,7 +32,6 @@ from sdk_objects import (
 
 Opened = Callable[[Sequence[bytes]], Any]
 
-ERROR_FIELD: Final = "an error in a field `error` raises; the SDK skips this field"
 LISTED: Final[dict[str, dict[str, str]]] = {
     "openai-chat": {
         "bom": "a byte order mark is skipped, as the standard of server-sent events says",
@@ -53,15 +54,6 @@ LISTED: Final[dict[str, dict[str, str]]] = {
         "whole-body-failed": NO_STREAM,
         "xai-error": NO_STREAM,
     },
-}
-
-
-LISTED_RECORDINGS: Final[dict[str, dict[str, str]]] = {
-    "openai-chat": {
-        "ruby-llm__chat_with_extended_thinking_gpustack_qwen3_"
-        "streams_thinking_content_when_available": ERROR_FIELD,
-    },
-    "openai-responses": {},
 }
 
 

@@ -183,7 +183,7 @@ def fold(
     folding = _Folding(dialects if isinstance(dialects, str) else None, threads, options)
     # A table brings the chunks of its columns into the same batches, without a copy.
     batches = pa.table(columns).to_batches()
-    folded = [folding.fold(part) for batch in batches for part in _parts(batch)]
+    folded = [folding.fold(part) for batch in batches for part in _parts(_without_views(batch))]
     if isinstance(given, pa.ChunkedArray):
         return pa.chunked_array(folded, message_type())
     if len(folded) == 1:
@@ -250,6 +250,15 @@ def _as_arrow(column: object, name: str) -> Arrow:
     raise TypeError(f"{name} must be an Arrow array, not {kind}; pyarrow.array() makes one")
 
 
+def _without_views(batch: Arrow) -> Arrow:
+    """Return a batch whose bodies lie in one buffer; those of a view are copied."""
+    pa = _pyarrow()
+    bodies = batch.column(0)
+    if bodies.type not in {pa.binary_view(), pa.string_view()}:
+        return batch
+    return batch.set_column(0, "bodies", bodies.cast(pa.large_binary()))
+
+
 def _parts(batch: Arrow) -> Iterator[Arrow]:
     """Halve a batch until the bodies of each part are small enough for offsets of 32 bits."""
     if len(batch) <= 1 or batch.column(0).nbytes <= _BATCH_BYTES:
@@ -272,7 +281,7 @@ def _body_buffers(array: Arrow) -> tuple[_Buffer | None, _Buffer, _Buffer, int, 
     pa = _pyarrow()
     array = _plain(array)
     kind = array.type
-    if kind in {pa.binary_view(), pa.string_view(), pa.null()}:
+    if kind == pa.null():
         array = array.cast(pa.large_binary())
     elif kind not in {pa.binary(), pa.string(), pa.large_binary(), pa.large_string()}:
         raise TypeError(f"bodies must be a column of binary or string, not {kind}")

@@ -22,11 +22,34 @@ from deltafold import Decoder, Fold, MessageAssembler, ModelError, Transcoder
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT / "benches"))
-from bodies import DIALECTS, arguments_feeds, feeds, logprob_feeds  # noqa: E402 - of another folder
-from other_bodies import gemini_events, responses_events  # noqa: E402 - of another folder
+from bodies import (  # noqa: E402 - of another folder
+    DIALECTS,
+    arguments_feeds,
+    feeds,
+    logprob_body,
+    logprob_feeds,
+)
+from other_bodies import source_body  # noqa: E402 - of another folder
 
 ARGUMENTS: Final = b'{"path": "src/main.py", "lines": [1, 2, 3], "text": "a \\"b\\" c\\n"}' * 30
-TARGETS: Final = ("openai-chat", "openai-responses", "anthropic-messages", "gemini", "ollama")
+SOURCES: Final = (
+    "openai-chat",
+    "openai-responses",
+    "anthropic-messages",
+    "gemini",
+    "gemini, counts that grow",
+    "ollama",
+    "bedrock-converse",
+)
+TARGETS: Final = (
+    "openai-chat",
+    "openai-responses",
+    "anthropic-messages",
+    "gemini",
+    "ollama",
+    "bedrock-converse",
+)
+FEED_BYTES: Final = 16 * 1024
 ROUNDS: Final = 6
 SHORT_ROUNDS: Final = 300
 
@@ -117,14 +140,16 @@ def common() -> None:
         every_way(dialect, feeds(dialect, 2000, "16 KiB"), ROUNDS)
         every_way(dialect, feeds(dialect, 20, "1 event"), SHORT_ROUNDS)
         every_way(dialect, arguments_feeds(dialect, ARGUMENTS, 8), ROUNDS)
-        transcode(dialect, feeds(dialect, 2000, "1 event"))
     every_way("openai-chat", logprob_feeds(500, 5), ROUNDS)
-    for dialect, events in (
-        ("openai-responses", responses_events(2000)),
-        ("gemini", gemini_events(1000)),
-    ):
-        every_way(dialect, events, ROUNDS)
-        transcode(dialect, events)
+    for alternatives in (0, 5):
+        for _ in range(SHORT_ROUNDS // 10):
+            read_message(deltafold.fold(logprob_body(500, alternatives), "openai-chat"))
+    for source in SOURCES:
+        dialect, body = source.partition(",")[0], source_body(source, 2000)
+        pieces = [body[at : at + FEED_BYTES] for at in range(0, len(body), FEED_BYTES)]
+        every_way(dialect, pieces, 1)
+        for _ in range(2):
+            transcode(dialect, pieces)
 
 
 def rare() -> None:

@@ -299,3 +299,20 @@ def test_a_name_is_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert module.dumps is json.dumps
     monkeypatch.setattr(json, "dumps", None)
     assert importlib.import_module(module.__name__).dumps is not None
+
+
+def test_a_name_is_looked_up_again_after_a_deadlock_of_imports(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    deadlock: type[RuntimeError] = type("_DeadlockError", (RuntimeError,), {})
+    raised = [deadlock("detected"), deadlock("detected")]
+
+    def importing(name: str) -> object:
+        if raised:
+            raise raised.pop()
+        return importlib.import_module(name)
+
+    monkeypatch.setattr(lazy_names, "import_module", importing)
+    look_up = lazy_names.names_on_first_use(__name__, {"deltafold.errors": ["ModelError"]})
+    assert look_up("ModelError") is deltafold.ModelError
+    assert not raised

@@ -5,7 +5,7 @@ In: the table of a module: for each module that defines names, these names.  Out
 
 Laws: the object under a name is that of the defining module, and is looked up once.  Two threads
 that use a name at the same moment get the same object: the import system lets one of them import,
-and the other waits.
+and the other waits. If each waits for the other, one of them tries again.
 """
 
 from importlib import import_module
@@ -13,6 +13,25 @@ from importlib import import_module
 TYPE_CHECKING = False  # the same for type checkers, without the cost of importing `typing`
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+
+_TRIES = 100
+
+
+def _imported(origin: str) -> object:
+    """Import a module.
+
+    A thread that imports a module waits for its package while it holds the module, and one that
+    imports the package does the reverse. CPython then raises in one of them, which has let go of
+    what it held, so that the other gets on.
+    """
+    for _ in range(_TRIES):
+        try:
+            return import_module(origin)
+        except RuntimeError as error:
+            if type(error).__name__ != "_DeadlockError":
+                raise
+    return import_module(origin)
 
 
 def names_on_first_use(
@@ -33,7 +52,7 @@ def names_on_first_use(
         origin = origins.get(name)
         if origin is None:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
-        value: object = getattr(import_module(origin), name)
+        value: object = getattr(_imported(origin), name)
         setattr(import_module(module), name, value)
         return value
 

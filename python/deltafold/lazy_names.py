@@ -8,30 +8,42 @@ that use a name at the same moment get the same object: the import system lets o
 and the other waits. If each waits for the other, one of them tries again.
 """
 
+import sys
 from importlib import import_module
+from time import sleep
 
 TYPE_CHECKING = False  # the same for type checkers, without the cost of importing `typing`
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 
-_TRIES = 100
+_TRIES = 20
+_SECONDS_BETWEEN = 0.01
 
 
 def _imported(origin: str) -> object:
     """Import a module.
 
     A thread that imports a module waits for its package while it holds the module, and one that
-    imports the package does the reverse. CPython then raises in one of them, which has let go of
-    what it held, so that the other gets on.
+    imports the package does the reverse. CPython then raises in one of them, or gives it a module
+    that is not finished, which lacks a name. That thread lets go of what it held and tries again.
     """
     for _ in range(_TRIES):
         try:
             return import_module(origin)
-        except RuntimeError as error:
-            if type(error).__name__ != "_DeadlockError":
+        except ModuleNotFoundError:
+            raise
+        except (ImportError, RuntimeError) as error:
+            if isinstance(error, RuntimeError) and type(error).__name__ != "_DeadlockError":
                 raise
+            if not _has_other_threads():
+                raise
+        sleep(_SECONDS_BETWEEN)
     return import_module(origin)
+
+
+def _has_other_threads() -> bool:
+    return len(sys._current_frames()) > 1  # noqa: SLF001 - `threading` costs as much as this package
 
 
 def names_on_first_use(

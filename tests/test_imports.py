@@ -305,7 +305,8 @@ def test_a_name_is_looked_up_again_after_a_deadlock_of_imports(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     deadlock: type[RuntimeError] = type("_DeadlockError", (RuntimeError,), {})
-    raised = [deadlock("detected"), ImportError("of a module that is not finished")]
+    unfinished = ImportError("cannot import name", name="deltafold.errors")
+    raised: list[Exception] = [deadlock("detected"), unfinished]
 
     def importing(name: str) -> object:
         if raised:
@@ -313,7 +314,25 @@ def test_a_name_is_looked_up_again_after_a_deadlock_of_imports(
         return importlib.import_module(name)
 
     monkeypatch.setattr(lazy_names, "import_module", importing)
-    monkeypatch.setattr(lazy_names, "_has_other_threads", lambda: True)
     look_up = lazy_names.names_on_first_use(__name__, {"deltafold.errors": ["ModelError"]})
     assert look_up("ModelError") is deltafold.ModelError
     assert not raised
+
+
+@pytest.mark.parametrize(
+    "failure", [ModuleNotFoundError("none", name="another"), RuntimeError("of its body")]
+)
+def test_another_failure_of_an_import_is_raised_at_once(
+    monkeypatch: pytest.MonkeyPatch, failure: Exception
+) -> None:
+    tried: list[str] = []
+
+    def importing(name: str) -> object:
+        tried.append(name)
+        raise failure
+
+    monkeypatch.setattr(lazy_names, "import_module", importing)
+    look_up = lazy_names.names_on_first_use(__name__, {"deltafold.errors": ["ModelError"]})
+    with pytest.raises(type(failure)):
+        look_up("ModelError")
+    assert tried == ["deltafold.errors"]

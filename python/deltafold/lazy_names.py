@@ -8,7 +8,6 @@ that use a name at the same moment get the same object: the import system lets o
 and the other waits. If each waits for the other, one of them tries again.
 """
 
-import sys
 from importlib import import_module
 from time import sleep
 
@@ -22,7 +21,7 @@ _SECONDS_BETWEEN = 0.01
 
 
 def _imported(origin: str) -> object:
-    """Import a module.
+    """Import a module of this package.
 
     A thread that imports a module waits for its package while it holds the module, and one that
     imports the package does the reverse. CPython then raises in one of them, or gives it a module
@@ -31,19 +30,18 @@ def _imported(origin: str) -> object:
     for _ in range(_TRIES):
         try:
             return import_module(origin)
-        except ModuleNotFoundError:
-            raise
         except (ImportError, RuntimeError) as error:
-            if isinstance(error, RuntimeError) and type(error).__name__ != "_DeadlockError":
-                raise
-            if not _has_other_threads():
+            if not _is_of_another_thread(error):
                 raise
         sleep(_SECONDS_BETWEEN)
     return import_module(origin)
 
 
-def _has_other_threads() -> bool:
-    return len(sys._current_frames()) > 1  # noqa: SLF001 - `threading` costs as much as this package
+def _is_of_another_thread(error: ImportError | RuntimeError) -> bool:
+    """Return whether an import failed because another thread imports the same modules."""
+    if isinstance(error, ImportError):
+        return (error.name or "").partition(".")[0] == "deltafold"
+    return type(error).__name__ == "_DeadlockError"
 
 
 def names_on_first_use(
@@ -60,7 +58,7 @@ def names_on_first_use(
 
     def get(name: str) -> object:
         if name in submodules:
-            return import_module(f"{module}.{name}")
+            return _imported(f"{module}.{name}")
         origin = origins.get(name)
         if origin is None:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")

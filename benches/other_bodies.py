@@ -12,6 +12,24 @@ from typing import Final
 from bodies import feeds
 from deltafold import transcode
 
+# The pairs of dialects that are transcoded; `source_body` takes the first.
+SOURCES: Final = (
+    "openai-chat",
+    "openai-responses",
+    "anthropic-messages",
+    "gemini",
+    "gemini, counts that grow",
+    "ollama",
+    "bedrock-converse",
+)
+TARGETS: Final = (
+    "openai-chat",
+    "openai-responses",
+    "anthropic-messages",
+    "gemini",
+    "ollama",
+    "bedrock-converse",
+)
 _WORDS: Final = (" the", " stream", " of", " words", " flows", " on", ",", " and", " folds", " up")
 
 

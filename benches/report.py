@@ -17,6 +17,7 @@ from bodies import DIALECTS, STAGED_TOO
 from chart import bars
 from documents import SHAPES
 from imports import PYDANTIC
+from other_bodies import SOURCES, TARGETS
 from peers import CONVERTERS, FRAMEWORKS, SDK_CREATE, SDK_HELPER, SDKS
 from readers import FOLD, HAND_WRITTEN, ORJSON, OURS, PUBLIC, STREAM_MESSAGE
 from results import Results, machine, read_benchmarks, read_stages, versions
@@ -25,7 +26,7 @@ from test_asynchronous import ALONE
 from test_asynchronous import SOURCES as SOURCES_OF_CHUNKS
 from test_corpus import FOLDED
 from test_model_path import BYTES, TRANSPORTS
-from transcoding import FIRST_PAIR, SOURCES, TARGETS
+from transcoding import FIRST_PAIR
 
 BEGIN = "<!-- bench: begin -->"
 END = "<!-- bench: end -->"

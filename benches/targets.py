@@ -8,6 +8,7 @@ from typing import Final, Literal, NamedTuple
 
 from bodies import DIALECTS, STAGED_TOO
 from imports import BUILD_FOLD, PYDANTIC
+from other_bodies import SOURCES, TARGETS
 from peers import SDK_CREATE, SDK_HELPER
 from readers import (
     BATCHES,
@@ -24,7 +25,7 @@ from test_asynchronous import ALONE
 from test_asynchronous import DELTAS as DELTAS_AWAITED
 from test_corpus import FOLDED, FOLDED_JSON, ORJSON_JSON
 from test_model_path import BYTES, MODEL, TRANSPORTS
-from transcoding import FIRST_PAIR, HAND_WRITTEN, LINGUAFRANCA, SOURCES, TARGETS, TRANSCODER
+from transcoding import FIRST_PAIR, HAND_WRITTEN, LINGUAFRANCA, TRANSCODER
 
 NOISE: Final = 0.03
 """Share by which the medians of two runs differ on a quiet machine."""

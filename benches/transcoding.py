@@ -21,24 +21,6 @@ HAND_WRITTEN: Final = "hand-written, orjson"
 LINGUAFRANCA: Final = "orjson, linguafranca"
 FIRST_PAIR: Final = "openai-chat to anthropic-messages"
 
-SOURCES: Final = (
-    "openai-chat",
-    "openai-responses",
-    "anthropic-messages",
-    "gemini",
-    "gemini, counts that grow",
-    "ollama",
-    "bedrock-converse",
-)
-TARGETS: Final = (
-    "openai-chat",
-    "openai-responses",
-    "anthropic-messages",
-    "gemini",
-    "ollama",
-    "bedrock-converse",
-)
-
 
 def transcoder(source: str, target: str, chunks: Sequence[bytes]) -> Write:
     """Bytes to bytes, with what each feed gives."""

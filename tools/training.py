@@ -1,11 +1,11 @@
-"""What a release build runs to learn which code is hot (profile-guided optimization).
+"""Program of streams that shows a release build which code is hot (profile-guided optimization).
 
 In: the streams of `benches/bodies.py` and the wires of tests/fixtures.  Out: nothing; the
 instrumented extension writes its profile when the process ends.
 
-Laws: the common protocols and the public path lead, at the sizes that providers send; every
-fixture runs a few times, so that no dialect, no error and no repair counts as never called. Needs
-nothing but the library.
+Laws: the common protocols and the public path run most often, at the sizes that providers send.
+Every fixture runs in a few ways, so that each dialect, error and repair was called. The program
+imports only deltafold.
 
 usage: tools/training.py    `maturin build --pgo` calls it (`pgo-command` in pyproject.toml)
 """
@@ -26,30 +26,13 @@ from bodies import (  # noqa: E402 - of another folder
     DIALECTS,
     arguments_feeds,
     feeds,
+    large_feeds,
     logprob_body,
     logprob_feeds,
 )
-from other_bodies import source_body  # noqa: E402 - of another folder
+from other_bodies import SOURCES, TARGETS, source_body  # noqa: E402 - of another folder
 
 ARGUMENTS: Final = b'{"path": "src/main.py", "lines": [1, 2, 3], "text": "a \\"b\\" c\\n"}' * 30
-SOURCES: Final = (
-    "openai-chat",
-    "openai-responses",
-    "anthropic-messages",
-    "gemini",
-    "gemini, counts that grow",
-    "ollama",
-    "bedrock-converse",
-)
-TARGETS: Final = (
-    "openai-chat",
-    "openai-responses",
-    "anthropic-messages",
-    "gemini",
-    "ollama",
-    "bedrock-converse",
-)
-FEED_BYTES: Final = 16 * 1024
 ROUNDS: Final = 6
 SHORT_ROUNDS: Final = 300
 
@@ -145,8 +128,7 @@ def common() -> None:
         for _ in range(SHORT_ROUNDS // 10):
             read_message(deltafold.fold(logprob_body(500, alternatives), "openai-chat"))
     for source in SOURCES:
-        dialect, body = source.partition(",")[0], source_body(source, 2000)
-        pieces = [body[at : at + FEED_BYTES] for at in range(0, len(body), FEED_BYTES)]
+        dialect, pieces = source.partition(",")[0], large_feeds([source_body(source, 2000)])
         every_way(dialect, pieces, 1)
         for _ in range(2):
             transcode(dialect, pieces)

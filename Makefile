@@ -129,7 +129,7 @@ gate-bless: .venv-test/ready ## rewrites rust/benches/instructions.json from wha
 wheel: $(WHEEL) ## dist/*.whl, release build
 	@ls dist/*.whl
 
-wheels: .venv-wheels/ready $(PROFILE) $(ABI3_PROFILE) ## release wheels for each CPython that is here, examined, and tested without Rust (needs glibc, x86-64, llvm-tools)
+wheels: .venv-wheels/ready $(PROFILE) $(ABI3_PROFILE) ## release wheels for each CPython that is here, examined, and tested without Rust (needs glibc, x86-64)
 	.venv-wheels/bin/python tools/wheels.py
 
 newcomer: .venv-test/installed ## times the way from an empty folder to a streamed answer: venv, pip install, README's first program

@@ -3,7 +3,7 @@
     soak.py --minutes 45 [--streams 500] [--seed 0] [--docs docs/reliability.md]
 
 In: a server of streams (`soak_server.py`) and a gateway, each a process of its own.  Out: a table
-of what came, and the samples of memory, files and tasks; exit code 1 if a law was broken.
+of the outcomes, and the samples of memory, files and tasks; exit code 1 if a law was broken.
 
 Laws that the soak asserts:
 - a whole stream has its text, and a broken one ends in the error of its fault;
@@ -326,7 +326,7 @@ def table(running: Soak, minutes: float, streams: int, grown: list[float]) -> st
 
 
 async def run(asked: argparse.Namespace) -> str:
-    """Start the processes, soak, and examine what is left."""
+    """Start the processes, soak, and look for tasks and files that are left."""
     with contextlib.ExitStack() as stack:
         ending = stack.enter_context(contextlib.ExitStack())
         _, upstream = ending.enter_context(started(HERE / "soak_server.py"))

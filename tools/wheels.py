@@ -45,7 +45,7 @@ CORE: Final = (
     "tests/test_transcoding_to_messages.py",
     "tests/test_cli.py",
     "tests/test_first_use.py",
-    # Every block of README.md and docs/, as somebody who installed the wheel runs them.
+    # Every block of README.md and docs/, run against the installed wheel.
     "tests/test_documents.py",
     "tests/test_gateway_doc.py",
 )

@@ -109,6 +109,9 @@ impl Emitter {
 }
 
 /// Operations that emit deltas: the emitter and its output.
+///
+/// The output is a trait object, so that the code of dialects, emitter and markup exists once in a binary, and not once for each
+/// type of output.
 pub struct EmitterSink<'a> {
     pub(super) emitter: &'a mut Emitter,
     pub(super) out: &'a mut dyn Output,

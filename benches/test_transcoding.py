@@ -7,14 +7,12 @@ from bodies import FEED_BYTES, Feed, arguments_feeds, feeds, text
 from deltafold import fold
 from documents import document
 from measuring import measure, together
-from other_bodies import source_body
+from other_bodies import SOURCES, TARGETS, source_body
 from readers import FOLD
 from transcoding import (
     FIRST_PAIR,
     HAND_WRITTEN,
     LINGUAFRANCA,
-    SOURCES,
-    TARGETS,
     TRANSCODER,
     Write,
     folded,

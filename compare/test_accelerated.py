@@ -1,7 +1,8 @@
 """Accelerated clients of openai and anthropic beside plain ones: every recording, over loopback.
 
 In: a server that answers with the recordings, one HTTP chunk an event.  Out: the objects of
-`create` with `stream=True`, and the events and the message of the helper `stream()`, sync and async.
+`create` with `stream=True`, and the events and the message of the helper `stream()`, sync and
+async.
 
 Law: an accelerated client yields equal objects and raises equal exceptions; streams that differ are
 listed with their reason. Each event of a helper holds the message so far, so that only the types of

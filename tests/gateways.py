@@ -12,6 +12,7 @@ from typing import Any
 import uvicorn
 
 from deltafold import OpenAIChatModel
+from deltafold.cli.serving import KEEP_ALIVE_SECONDS
 from deltafold.dialects import dialect_of
 from deltafold.gateway import create_app
 from deltafold.models.adapters import adapter_of
@@ -22,7 +23,14 @@ from deltafold.testing import ReplayServer
 @contextmanager
 def served(app: Any) -> Generator[str]:  # noqa: ANN401 - an ASGI application
     """Serve an application on a free port of this machine, and yield its address."""
-    config = uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning", ws="none")
+    config = uvicorn.Config(
+        app,
+        host="127.0.0.1",
+        port=0,
+        log_level="warning",
+        ws="none",
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+    )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()

@@ -1,6 +1,9 @@
 """A gateway that answers from recordings."""
 
 import re
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -115,3 +118,25 @@ def test_recordings_are_not_shown_under_the_name_of_another_host() -> None:
 def test_a_gateway_in_front_of_models_has_no_such_page() -> None:
     with served(create_app({"m": "openai/gpt-5"})) as url:
         assert httpx2.get(f"{url}/inspect").status_code == 404
+
+
+def test_serve_keeps_an_idle_connection_longer_than_clients_reuse_it(tmp_path: Path) -> None:
+    recorded(TEXT, "openai-chat").save(tmp_path / "rain.jsonl")
+    command = [sys.executable, "-m", "deltafold", "serve", "--replay", str(tmp_path), "--port", "0"]
+    opened: list[str] = []
+    extensions = {
+        "trace": lambda stage, _: opened.append(stage) if "connect_tcp" in stage else None
+    }
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None
+            said = iter(process.stderr.readline, "")
+            url = next(found[0] for line in said if (found := re.search(r"http://[\w.:]+", line)))
+            limits = httpx2.Limits(keepalive_expiry=60)
+            with httpx2.Client(limits=limits) as client:
+                assert client.get(f"{url}/health", extensions=extensions).status_code == 200
+                time.sleep(5.5)  # uvicorn closes an idle connection after 5 seconds by default
+                assert client.get(f"{url}/health", extensions=extensions).status_code == 200
+        finally:
+            process.terminate()
+    assert opened == ["connection.connect_tcp.started", "connection.connect_tcp.complete"]

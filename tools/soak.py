@@ -241,6 +241,7 @@ async def soak(asked: argparse.Namespace, gateway: Process, ports: tuple[int, in
                     running.samples.append(sample)
                     report(sample, running.outcomes)
         finally:
+            running.ends = 0  # a worker whose stream was to be cancelled takes this for its end
             for worker in workers:
                 worker.cancel()
             await asyncio.gather(*workers, return_exceptions=True)

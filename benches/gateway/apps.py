@@ -83,7 +83,8 @@ def main(kind: str, package: str, url: str) -> None:
     app = {"forward": forwarder, "gateway": gateway}[kind](package, url)
     listening = socket.create_server(("127.0.0.1", 0), backlog=4096)
     print(listening.getsockname()[1], flush=True)
-    config = uvicorn.Config(app, log_level="warning", access_log=False)
+    # Longer than the client of the soak keeps an idle connection, as `deltafold serve` does.
+    config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_keep_alive=75)
     server = uvicorn.Server(config)
     server.run(sockets=[listening])
 

@@ -8,10 +8,19 @@ command has no authentication. A program adds its own with `create_app(on_reques
 """
 
 from collections.abc import Sequence
+from typing import Final
 
 from deltafold import MisuseError, UnknownDialectError
 from deltafold.cli.clients import CLIENTS
 from deltafold.cli.exits import EXIT_DONE, EXIT_USAGE, complain
+
+KEEP_ALIVE_SECONDS: Final = 75
+"""How long an idle connection stays open.
+
+Clients reuse a connection for a while: httpx, and with it the SDKs of OpenAI and Anthropic, for 5
+seconds, aiohttp for 15. A server that closes it first closes some in the moment in which they are
+used again, and the client reports a lost connection. uvicorn waits 5 seconds by default.
+"""
 
 
 def serve(
@@ -69,7 +78,7 @@ def serve(
 
     fetcher = FileFetcher() if fetch_files else None
     app = create_app(table, allow_anyone=no_auth, fetcher=fetcher)
-    uvicorn.run(app, host=host, port=port)
+    uvicorn.run(app, host=host, port=port, timeout_keep_alive=KEEP_ALIVE_SECONDS)
     return EXIT_DONE
 
 

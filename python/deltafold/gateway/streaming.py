@@ -3,9 +3,11 @@
 In: `Asked`, an upstream and options.  Out: the messages of an ASGI response.
 
 Laws: between two reads an answer costs one call of the encoder and one of `send`: no task, no timer
-that is set anew, and no generator an event. A slow client holds back the upstream, because nothing
-is read before the last bytes were sent. The hook has the message before the client has the last
-bytes, so that a client which asks again at once finds its response stored.
+that is set anew, and no generator an event. It is written in a task of its own, because the event
+loop resumes all coroutines of a task for each event: those of the server, of the middlewares and of
+the routes are in another task. A slow client holds back the upstream, because nothing is read
+before the last bytes were sent. The hook has the message before the client has the last bytes, so
+that a client which asks again at once finds its response stored.
 """
 
 import asyncio
@@ -48,6 +50,7 @@ class StreamedResponse(Response):
         self._asked = asked
         self._options = options
         self._begun = self._told = False
+        self._writing: asyncio.Future[None] | None = None
         self._stopped: ModelError | None = None
         self._open(upstream)
 
@@ -69,29 +72,38 @@ class StreamedResponse(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Write the answer; the first bytes decide its status."""
         self._send = send
-        self._task = asyncio.current_task()
-        leaving = asyncio.ensure_future(self._cancel_when_left(receive))
         self._pulse = Pulse(self._options.keep_alive, self._beat)
+        writing = self._writing = asyncio.ensure_future(self._answer(scope, receive))
+        leaving = asyncio.ensure_future(self._cancel_when_left(receive))
+        task = asyncio.current_task()
+        cancelling = 0 if task is None else task.cancelling()
+        try:
+            await writing
+        except asyncio.CancelledError:
+            # That of this task, or that of the writing task alone, whose client has left.
+            if not leaving.done() or (task is not None and task.cancelling() > cancelling):
+                raise
+        finally:
+            leaving.cancel()
+
+    async def _answer(self, scope: Scope, receive: Receive) -> None:
+        """Write the answer of the first upstream that gives one."""
         try:
             while not await self._write():
                 pass
         except ModelError as error:  # the next upstream cannot be called
             body = encode_error(error, self._asked.protocol)
             response = Response(body.body, body.status, dict(body.headers))
-            await response(scope, receive, send)
-        except asyncio.CancelledError:
-            if self._task is None or not leaving.done() or self._task.uncancel():
-                raise
+            await response(scope, receive, self._send)
         finally:
             self._pulse.stop()
             if self._pulse.beating is not None:
                 self._pulse.beating.cancel()
-            leaving.cancel()
             await self._stream.aclose()
 
     async def _write(self) -> bool:
         """Write the answer of the upstream; return False when another one is to be read."""
-        stream = self._stream
+        stream, pulse, send = self._stream, self._pulse, self._send
         write = self._encoder.feed if self._passed is None else self._pass
         is_plain = self._splice is None and self._guard is None
         async for batch in stream.batches():
@@ -103,7 +115,11 @@ class StreamedResponse(Response):
             if data:
                 if stream.status != "started":
                     await self._tell()
-                await self._put(data)
+                if self._begun and pulse.beating is None:
+                    await send({"type": "http.response.body", "body": data, "more_body": True})
+                    pulse.seen()
+                else:
+                    await self._put(data)
             if self._stopped is not None:
                 break
         self._pulse.stop()
@@ -114,7 +130,7 @@ class StreamedResponse(Response):
         else:
             data = b""
         await self._tell()
-        self._task = None  # a server reports the end of a response as a disconnect
+        self._writing = None  # a server reports the end of a response as a disconnect
         await self._put(data, is_last=True)
         return True
 
@@ -239,8 +255,8 @@ class StreamedResponse(Response):
     async def _cancel_when_left(self, receive: Receive) -> None:
         """End the answer when the client has closed its connection."""
         await client_left(receive)
-        if self._task is not None:
-            self._task.cancel()
+        if self._writing is not None:
+            self._writing.cancel()
 
 
 async def client_left(receive: Receive) -> None:

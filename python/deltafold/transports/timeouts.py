@@ -70,24 +70,24 @@ class Timeouts:
 class Limits:
     """The timeouts of a call that has begun."""
 
-    __slots__ = ("_ends", "timeouts")
+    __slots__ = ("ends", "timeouts")
 
     def __init__(self, timeouts: Timeouts) -> None:
         self.timeouts = timeouts
-        self._ends = None if timeouts.total is None else time.monotonic() + timeouts.total
+        self.ends = None if timeouts.total is None else time.monotonic() + timeouts.total
 
     def of(self, limit: Limit) -> tuple[Limit, float | None]:
         """Return the limit that a wait reaches first, and how many seconds are left until then."""
         seconds = cast("float | None", getattr(self.timeouts, limit))
-        if self._ends is None:
+        if self.ends is None:
             return limit, seconds
-        left = max(self._ends - time.monotonic(), 0.0)
+        left = max(self.ends - time.monotonic(), 0.0)
         return (limit, seconds) if seconds is not None and seconds < left else ("total", left)
 
     def end_within(self, seconds: float) -> None:
         """Let the call take so many seconds at most from now on."""
         ends = time.monotonic() + seconds
-        self._ends = ends if self._ends is None else min(ends, self._ends)
+        self.ends = ends if self.ends is None else min(ends, self.ends)
 
     def has(self, limit: Limit) -> bool:
         """Return whether the limit is set."""
@@ -166,7 +166,7 @@ class ExpiredError(TimeoutError):
 class _AsyncioWatch:
     """Cancels the task that waits too long, as `asyncio.timeout` does, with one timer for all."""
 
-    __slots__ = ("_cancelling", "_due", "_expired", "_loop", "_task", "_timer")
+    __slots__ = ("_cancelling", "_due", "_expired", "_loop", "_rings", "_task", "_timer")
 
     is_scope = False
 
@@ -175,7 +175,7 @@ class _AsyncioWatch:
         self._task: asyncio.Task[object] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._cancelling = 0
-        self._due = math.inf
+        self._due = self._rings = math.inf
         self._expired = False
 
     async def __call__(self, seconds: float | None, waiting: Awaitable[T]) -> T:
@@ -196,18 +196,16 @@ class _AsyncioWatch:
         self._task = task
         self._cancelling = task.cancelling()
         self._expired = False
-        self.allow(seconds)
+        due = self._due = math.inf if seconds is None else self._loop.time() + seconds
+        if due < self._rings:
+            self._set()
 
     def allow(self, seconds: float | None) -> None:
         """Let the wait take so many seconds from now on; None is no limit."""
-        if self._task is None:
-            return
-        if seconds is None:
-            self._due = math.inf
-            return
-        self._due = self._loop.time() + seconds
-        if self._timer is None or self._due < self._timer.when():
-            self._set()
+        if self._task is not None:
+            self._due = math.inf if seconds is None else self._loop.time() + seconds
+            if self._due < self._rings:
+                self._set()
 
     def over(self) -> None:
         """End the wait, whose timer runs on for the next one."""
@@ -226,13 +224,16 @@ class _AsyncioWatch:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+            self._rings = math.inf
 
     def _set(self) -> None:
         self.close()
+        self._rings = self._due
         self._timer = self._loop.call_at(self._due, self._ring)
 
     def _ring(self) -> None:
         self._timer = None
+        self._rings = math.inf
         if self._task is None or self._due == math.inf:
             return
         if self._loop.time() < self._due:
@@ -302,34 +303,36 @@ Watch: TypeAlias = _AsyncioWatch | _TrioWatch
 class ReadTimer:
     """Limits of the reads of one body, for `AsyncTimedChunks` of the extension."""
 
-    __slots__ = ("_limit", "_limits", "_running", "_watch")
+    __slots__ = ("_limit", "_limits", "_running", "_watch", "over")
 
     def __init__(self, limits: Limits, watch: Watch) -> None:
         self._limits = limits
         self._watch = watch
         self._limit: Limit = "first_byte"
-        self._running: tuple[Limit, float | None] | None = None
+        self._running: tuple[Limit, float | None] = limits.of("first_byte")
+        self.over = watch.over
+        """Ends the limit of a read that brought a chunk, or the end of the body."""
 
     def begin(self) -> None:
         """Begin the limit of a read that waits."""
-        running = self._running = self._limits.of(self._limit)
-        self._watch.begin(running[1])
+        if self._limits.ends is not None:
+            self._running = self._limits.of(self._limit)
+        self._watch.begin(self._running[1])
 
     async def wrapped(self, read: Awaitable[bytes]) -> bytes:
         """Await a read within its limit, where a scope is needed for this."""
         running = self._running = self._limits.of(self._limit)
         return await self._watch(running[1], read)
 
-    def over(self) -> None:
-        """End the limit of a read that brought a chunk, or the end of the body."""
-        self._limit, self._running = "idle", None
-        self._watch.over()
+    def begun(self) -> None:
+        """Note the first chunk: the limits of later reads are others."""
+        self._limit = "idle"
+        self._running = self._limits.of("idle")
 
     def failed(self, raised: BaseException) -> BaseException:
         """Return the exception to raise where a read has raised this one."""
-        limit, seconds = self._running or self._limits.of(self._limit)
+        limit, seconds = self._running
         is_late = self._watch.has_cancelled(raised)
-        self._running = None
         self._watch.over()
         if is_late or (seconds is not None and is_timeout(raised)):
             missed = self._limits.missed(limit)

@@ -4,7 +4,8 @@
 //!
 //! The timer is a Python object with these methods:
 //! - `begin()`: a read waits from now on;
-//! - `over()`: the read that waited is over; also called after the first chunk;
+//! - `over()`: the read that waited is over;
+//! - `begun()`: the first chunk has arrived;
 //! - `failed(exception)` returns the exception to raise;
 //! - `wrapped(read)` returns an awaitable around a read, where the event loop limits a wait by a scope around it.
 //!
@@ -127,8 +128,11 @@ impl TimedRead {
             }
             Outcome::Returned(value) => {
                 // Only the reader writes this, so that a load is enough.
-                if waited || !chunks.begun.load(Ordering::Relaxed) {
+                if !chunks.begun.load(Ordering::Relaxed) {
                     chunks.begun.store(true, Ordering::Relaxed);
+                    chunks.timer.bind(py).call_method0(intern!(py, "begun"))?;
+                }
+                if waited {
                     chunks.over(py)?;
                 }
                 Ok(Outcome::Returned(value))

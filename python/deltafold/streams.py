@@ -18,7 +18,7 @@ Laws:
 import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from types import TracebackType
-from typing import Self, TypeAlias, TypeVar, Unpack
+from typing import Self, TypeAlias, Unpack
 
 from deltafold import data_types, excerpts
 from deltafold._core import (
@@ -182,7 +182,7 @@ class DeltaStream(_Stream):
         self._tee = tee
         core = self._core = StreamCore(dialect, error_mapper, options, call or NO_CALL)
         if tee is not None:
-            core.divert()
+            core.give_chunks(tee)
         if excerpts.IS_WATCHED:
             core.keep_recent()
         if callable(origin):
@@ -260,15 +260,18 @@ class DeltaStream(_Stream):
         return self._source.chunks
 
     def _received(self, chunk: bytes | None) -> DeltaBatch:
-        """Handle the end of the body, or a chunk that goes elsewhere too."""
+        """Handle the end of the body, or a chunk of a stream that needs attention."""
         if chunk is None:
             self._release()
-        elif self._tee is not None:
-            try:
-                _call(self._tee, chunk)
-            except BaseException as exception:  # noqa: BLE001 - raised again
-                return self._failed(exception)
         return self._stepped(chunk)
+
+    def _teed(self, chunk: bytes, _: object) -> DeltaBatch:
+        """Handle a chunk whose tee returned something, which nothing here waits for."""
+        return self._stepped(chunk)
+
+    def _tee_failed(self, raised: BaseException) -> DeltaBatch:
+        """Handle an exception of the tee."""
+        return self._failed(_of_the_caller(raised))
 
     def _failed(self, failure: BaseException) -> DeltaBatch:
         """Handle an exception of a read: raise the caller's own, and fold one of the transport."""
@@ -343,7 +346,7 @@ class AsyncDeltaStream(_Stream):
         self._tee = tee
         self._core = StreamCore(dialect, error_mapper, options, call or NO_CALL)
         if tee is not None:
-            self._core.divert()
+            self._core.give_chunks(tee)
         if excerpts.IS_WATCHED:
             self._core.keep_recent()
 
@@ -416,15 +419,22 @@ class AsyncDeltaStream(_Stream):
         return self._source.chunks
 
     async def _received(self, chunk: bytes | None) -> DeltaBatch:
-        """Handle the end of the body, or a chunk that goes elsewhere too."""
+        """Handle the end of the body, or a chunk of a stream that needs attention."""
         if chunk is None:
             await self._release()
-        elif self._tee is not None:
-            try:
-                await _finished(_call(self._tee, chunk))
-            except BaseException as exception:  # noqa: BLE001 - raised again
-                return await self._failed(exception)
         return self._stepped(chunk)
+
+    async def _teed(self, chunk: bytes, waiting: object) -> DeltaBatch:
+        """Handle a chunk whose tee returned something, which may have to be awaited."""
+        try:
+            await _finished(waiting)
+        except BaseException as exception:  # noqa: BLE001 - raised again
+            return await self._failed(exception)
+        return self._stepped(chunk)
+
+    async def _tee_failed(self, raised: BaseException) -> DeltaBatch:
+        """Handle an exception of the tee."""
+        return await self._failed(_of_the_caller(raised))
 
     async def _failed(self, failure: BaseException) -> DeltaBatch:
         """Handle an exception of a read: raise the caller's own, and fold one of the transport."""
@@ -479,15 +489,13 @@ class AsyncDeltaStream(_Stream):
                 pass
 
 
-_T = TypeVar("_T")
-
-
-def _call(function: Callable[[bytes], _T], chunk: bytes) -> _T:
-    """Call code of the caller; its exceptions are not failures of the transport."""
-    try:
-        return function(chunk)
-    except Exception as exception:
-        raise CallerError from exception
+def _of_the_caller(raised: BaseException) -> BaseException:
+    """Mark an exception of the caller's code, which is no failure of the transport."""
+    if not isinstance(raised, Exception):
+        return raised
+    marked = CallerError()
+    marked.__cause__ = raised
+    return marked
 
 
 async def _finished(result: object) -> None:

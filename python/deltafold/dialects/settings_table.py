@@ -12,7 +12,7 @@ row without a counterpart in other dialects.
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, NamedTuple, Self, TypeAlias, cast
 
 from deltafold.contract import json_object
 from deltafold.dialects.settings import ModelConfig, Object
@@ -191,16 +191,42 @@ COMMON: Final[SettingTable] = {
 def write_settings(table: SettingTable, config: ModelConfig) -> Object:
     """Return the body members of all copied settings that are set."""
     body: Object = {}
-    # Most settings are None. The dictionary has the fields in their order, as the table has.
-    for name, value in [item for item in vars(config).items() if item[1] is not None]:
-        setting = table.get(name)
-        if setting is None or setting.form is not Form.COPIED:
+    known = _COPIED.get(type(config))
+    if known is None or known.table is not table:
+        known = _COPIED[type(config)] = _Copied.of(type(config), table)
+    # Most settings are not set.
+    names = known.with_default.union(known.places.keys() & config.model_fields_set)
+    for name in sorted(names, key=known.places.__getitem__):
+        value = getattr(config, name)
+        if value is None:
             continue
+        path = table[name].path
         members = body
-        for outer in setting.path[:-1]:
+        for outer in path[:-1]:
             members = cast("Object", members.setdefault(outer, {}))
-        members[setting.path[-1]] = as_list(value)
+        members[path[-1]] = as_list(value)
     return body
+
+
+class _Copied(NamedTuple):
+    """The copied settings of a class: their order, and those that are set without the caller."""
+
+    table: SettingTable
+    places: Mapping[str, int]
+    with_default: frozenset[str]
+
+    @classmethod
+    def of(cls, kind: type[ModelConfig], table: SettingTable) -> Self:
+        """Return those of a class of settings and the table of its dialect."""
+        copied = {name for name, setting in table.items() if setting.form is Form.COPIED}
+        fields = kind.model_fields
+        names = [name for name in fields if name in copied]
+        places = {name: place for place, name in enumerate(names)}
+        with_default = frozenset(name for name in names if fields[name].get_default() is not None)
+        return cls(table, places, with_default)
+
+
+_COPIED: Final[dict[type[ModelConfig], _Copied]] = {}
 
 
 def as_list(value: object) -> object:

@@ -15,6 +15,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from deltafold.contract import ErrorCode
 from deltafold.conversation.tokens import TokenCounter
@@ -106,8 +107,8 @@ def create_app(
         Route("/v1/models", gateway.list_models),
         Route("/v1beta/models", gateway.list_models),
         # google-genai 3 calls version v1, earlier ones v1beta.
-        Route("/v1/models/{call:path}", gateway.gemini, methods=["POST"]),
-        Route("/v1beta/models/{call:path}", gateway.gemini, methods=["POST"]),
+        Route("/v1/models/{call:path}", _Endpoint(gateway.gemini), methods=["POST"]),
+        Route("/v1beta/models/{call:path}", _Endpoint(gateway.gemini), methods=["POST"]),
         Route("/health", _health),
     ]
     if isinstance(table, ReplayTable):
@@ -117,6 +118,20 @@ def create_app(
 
 async def _health(_: Request) -> Response:
     return JSONResponse({"status": "ok"})
+
+
+class _Endpoint:
+    """An endpoint as an ASGI application.
+
+    Starlette wraps an endpoint that is a function, and each message that it sends, a second time.
+    """
+
+    def __init__(self, answer: Callable[[Request], Awaitable[Response]]) -> None:
+        self._answer = answer
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        response = await self._answer(Request(scope, receive, send))
+        await response(scope, receive, send)
 
 
 class _Gateway:
@@ -142,13 +157,13 @@ class _Gateway:
         self._max_body_bytes = max_body_bytes
         self._allow_anyone = allow_anyone
 
-    def answers(self, protocol: str) -> Callable[[Request], Awaitable[Response]]:
+    def answers(self, protocol: str) -> "_Endpoint":
         """Return the endpoint of a protocol."""
 
         async def answer(request: Request) -> Response:
             return await self._answer(request, protocol, None, None)
 
-        return answer
+        return _Endpoint(answer)
 
     async def gemini(self, request: Request) -> Response:
         """Answer `models/{model}:generateContent` and `:streamGenerateContent`."""

@@ -107,17 +107,22 @@ class StreamedResponse(Response):
         write = self._encoder.feed if self._passed is None else self._pass
         is_plain = self._splice is None and self._guard is None
         async for batch in stream.batches():
-            if not self._begun and stream.status == "error" and await self._is_replaced():
+            if (
+                batch.ends_stream
+                and not self._begun
+                and stream.status == "error"
+                and await self._is_replaced()
+            ):
                 return False
             data = write(batch) if is_plain else await self._spliced(batch)
             if data is None:
                 return False
             if data:
-                if stream.status != "started":
+                if batch.ends_stream:
                     await self._tell()
                 if self._begun and pulse.beating is None:
                     await send({"type": "http.response.body", "body": data, "more_body": True})
-                    pulse.seen()
+                    pulse.last = pulse.time()
                 else:
                     await self._put(data)
             if self._stopped is not None:
@@ -179,7 +184,7 @@ class StreamedResponse(Response):
         if not self._begun:
             await self._begin()
         await self._send({"type": "http.response.body", "body": data, "more_body": not is_last})
-        pulse.seen()
+        pulse.last = pulse.time()
 
     async def _begin(self) -> None:
         self._begun = True
@@ -205,7 +210,7 @@ class StreamedResponse(Response):
             if self._start is not None:
                 self._encoder.feed(self._start)
             self._encoder.keep_alive()  # an error after this is one inside of a stream
-        if self._stream.status != "error":
+        if not batch.ends_stream or self._stream.status != "error":
             return passed.take()
         error = list(batch)[-1]
         if error.error_code in _NOT_OF_THE_UPSTREAM:
@@ -266,22 +271,25 @@ async def client_left(receive: Receive) -> None:
 
 
 class Pulse:
-    """Calls a function after each silence of so many seconds, in a task of its own."""
+    """Calls a function after each silence of so many seconds, in a task of its own.
+
+    Attributes:
+        last: when something was sent last, in seconds of `time`.
+        time: the clock of the event loop.
+        beating: the task that calls the function, None before the first silence.
+    """
 
     def __init__(
         self, seconds: float | None, beat: Callable[[], Coroutine[Any, Any, None]]
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._beat = beat
-        self._last = self._loop.time()
+        self.time = self._loop.time
+        self.last = self.time()
         self._timer: asyncio.TimerHandle | None = None
         self.beating: asyncio.Task[None] | None = None
         if seconds is not None:
             self._timer = self._loop.call_later(seconds, self._look, seconds)
-
-    def seen(self) -> None:
-        """Note that something was sent."""
-        self._last = self._loop.time()
 
     def stop(self) -> None:
         """Beat no more."""
@@ -290,9 +298,9 @@ class Pulse:
             self._timer = None
 
     def _look(self, seconds: float) -> None:
-        now = self._loop.time()
-        if now - self._last >= seconds and (self.beating is None or self.beating.done()):
-            self._last = now
+        now = self.time()
+        if now - self.last >= seconds and (self.beating is None or self.beating.done()):
+            self.last = now
             self.beating = self._loop.create_task(self._beat())
-        due = self._last + seconds
+        due = self.last + seconds
         self._timer = self._loop.call_at(due if due > now else now + seconds, self._look, seconds)

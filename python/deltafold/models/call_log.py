@@ -31,13 +31,14 @@ def is_enabled() -> bool:
 
 def begun(facts: CallFacts, telemetry: Telemetry | None) -> Observer | None:
     """Return the observer of a call for the log and for telemetry, None if there is neither."""
+    if telemetry is None:
+        return _LoggedCall(facts) if is_enabled() else None
     observers: list[Observer] = []
     if is_enabled():
         observers.append(_LoggedCall(facts))
-    if telemetry is not None:
-        observer = telemetry(facts)
-        if observer is not None:
-            observers.append(observer)
+    observer = telemetry(facts)
+    if observer is not None:
+        observers.append(observer)
     return observers[0] if len(observers) == 1 else _Several(observers) if observers else None
 
 
@@ -71,6 +72,9 @@ class _LoggedCall:
 
     def ended(self, core: StreamCore) -> None:
         try:
+            is_silent = core.went_well and not core.call.notes
+            if is_silent and not LOGGER.isEnabledFor(logging.INFO):
+                return
             error = core.error()
             if error is None:
                 self._log_end(core)

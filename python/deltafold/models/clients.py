@@ -123,9 +123,11 @@ class Caller:
         return Redactor(secrets)
 
     def _http(self, request: PreparedRequest) -> HttpRequest:
-        path, _, fixed = request.path.partition("?")
-        pairs = (pair.partition("=") for pair in fixed.split("&") if pair)
-        query: dict[str, object] = {name: value for name, _, value in pairs}
+        path, mark, fixed = request.path.partition("?")
+        query: dict[str, object] = {}
+        if mark:
+            pairs = (pair.partition("=") for pair in fixed.split("&") if pair)
+            query = {name: value for name, _, value in pairs}
         headers = {
             "content-type": "application/json",
             "accept": "text/event-stream, application/json"

@@ -63,6 +63,8 @@ class HttpRequest:
     @property
     def full_url(self) -> str:
         """The URL with the query."""
+        if not self.query:
+            return self.url
         pairs = [
             (name, _query_text(value))
             for name, values in self.query.items()

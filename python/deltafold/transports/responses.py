@@ -93,6 +93,7 @@ class _RequestsBody(Protocol):
 
 class _AiohttpContent(Protocol):
     def iter_any(self) -> AsyncIterator[bytes]: ...
+    def at_eof(self) -> bool: ...
 
 
 class _AiohttpBody(Protocol):
@@ -234,8 +235,15 @@ def source_of_httpx(response: object, *, is_own: bool = False) -> AsyncSource:
 def source_of_aiohttp(response: object) -> AsyncSource:
     """Return the source that awaits a response of aiohttp."""
     body = cast("_AiohttpBody", response)
-    chunks, headers = body.content.iter_any(), _headers(response)
-    return AsyncSource(chunks, _closer(response), body.status, headers, over_connection=True)
+    content = body.content
+    return AsyncSource(
+        content.iter_any(),
+        _closer(response),
+        body.status,
+        _headers(response),
+        over_connection=True,
+        is_over=getattr(content, "at_eof", None),
+    )
 
 
 def async_source_of_plain(chunks: object) -> AsyncSource | None:
@@ -413,12 +421,13 @@ def _headers(response: object) -> dict[str, str]:
     if not isinstance(headers, Mapping):
         return {}
     pairs = cast("Mapping[object, object]", headers).items()
-    return {_header_text(name).lower(): _header_text(value) for name, value in pairs}
-
-
-def _header_text(value: object) -> str:
-    # ASCII is the usual case.
-    return value if type(value) is str and value.isascii() else header_text(value)
+    # ASCII is the usual case. aiohttp's names are of a subclass of `str`.
+    return {
+        (name if isinstance(name, str) and name.isascii() else header_text(name)).lower(): (
+            value if type(value) is str and value.isascii() else header_text(value)
+        )
+        for name, value in pairs
+    }
 
 
 def header_text(value: object) -> str:

@@ -45,6 +45,8 @@ class AsyncSource:
         over_connection: whether the body has a connection of its own, which can be reused after the
             body was read to its end.
         limits: the limits that the chunks obey, None if they obey none.
+        is_over: whether the body has come to its end and nothing of it is left to read; None if the
+            client does not know.
     """
 
     chunks: AsyncIterator[bytes]
@@ -54,6 +56,7 @@ class AsyncSource:
     over_connection: bool = False
     lines: bool = False
     limits: "Limits | None" = None
+    is_over: Callable[[], bool] | None = None
 
 
 @runtime_checkable

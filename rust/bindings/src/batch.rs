@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use deltafold::contract::DeltaBatch as Core;
+use deltafold::contract::{DeltaBatch as Core, DeltaKind};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
@@ -77,6 +77,13 @@ impl DeltaBatch {
     #[getter]
     fn text(&self) -> Cow<'_, str> {
         self.core.text()
+    }
+
+    /// True if the last of these deltas ends the stream: done, or error.
+    #[getter]
+    fn ends_stream(&self) -> bool {
+        let last = self.core.kind(self.core.len().saturating_sub(1));
+        matches!(last, Some(DeltaKind::Done | DeltaKind::Error))
     }
 
     /// Return a copy with another message and provider code in its final error; `None` if the batch ends without an error.

@@ -167,6 +167,11 @@ impl StreamAwaitable {
         if wait == Wait::Chunk {
             StreamReader::note_chunk(this, &value)?;
         }
+        if wait == Wait::Chunk
+            && let Some(teed) = reader.tee(stream, &value)?
+        {
+            return Ok(Next::Wait(Wait::Handling, awaited(teed)?));
+        }
         let found = match wait {
             Wait::Finishing => return Ok(Next::End),
             Wait::Opening => {

@@ -64,7 +64,12 @@ impl StreamIterator {
             if let Ok(Some(chunk)) = &read {
                 StreamReader::note_chunk(this, chunk)?;
             }
+            let teed = match &read {
+                Ok(Some(chunk)) => reader.tee(stream, chunk)?,
+                _ => None,
+            };
             let slow = match read {
+                _ if teed.is_some() => Ok(teed.unwrap_or_else(|| py.None().into_bound(py))),
                 Ok(Some(chunk)) if !reader.is_diverted() => {
                     if let Some(value) = StreamReader::absorb(this, form, &chunk)? {
                         return Ok(Some(value));

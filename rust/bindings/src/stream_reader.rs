@@ -2,19 +2,21 @@
 //!
 //! In: chunks of a source, pulled here, and rare events from the Python half.  Out: deltas, batches, texts, the folded message.
 //!
-//! The Python half opens the source and handles rare events.  It is an object with four methods:
+//! The Python half opens the source and handles rare events.  It is an object with these methods:
 //! - `_begin()` opens the source, and returns the iterator of its chunks;
 //! - `_received(chunk)` handles the end of the body (`None`), and each chunk of a diverted stream;
+//! - `_teed(chunk, result)` handles a chunk for which the tee returned something that may have to be awaited;
+//! - `_tee_failed(exception)` handles an exception of the tee;
 //! - `_failed(exception)` handles an exception of one of these calls or of the source;
 //! - `_finish()` reads the rest of the body and releases the source.
 //!
-//! The second and the third return a `DeltaBatch`, or raise.
+//! All but the first and the last return a `DeltaBatch`, or raise.
 //!
 //! Laws: one reader at a time; a second one gets a `MisuseError`.  Deltas are folded before they are returned.  The ways of
 //! reading share one position.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use deltafold::contract::{DeltaBatch as CoreBatch, DeltaKind, Payload};
 use deltafold::fold::{Part, Status};
@@ -78,6 +80,8 @@ pub(crate) struct StreamReader {
     timer: StreamTimer,
     /// Iterator of the source's chunks while the source is open.
     chunks: TryLock<Option<Py<PyAny>>>,
+    /// Receives each chunk before it is decoded.
+    tee: OnceLock<Py<PyAny>>,
     /// Number of changes of `chunks`.
     changes: AtomicUsize,
     pending: TryLock<Option<Arc<Pending>>>,
@@ -139,6 +143,25 @@ impl StreamReader {
 
     pub(crate) fn is_diverted(&self) -> bool {
         self.diverted.load(Ordering::Relaxed)
+    }
+
+    /// Give a chunk to the tee.  Return what the Python half makes of a result other than `None`, or of an exception: a batch, or
+    /// a coroutine of one.
+    #[inline]
+    pub(crate) fn tee<'py>(
+        &self,
+        stream: &Bound<'py, PyAny>,
+        chunk: &Bound<'py, PyAny>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let py = stream.py();
+        let Some(tee) = self.tee.get() else { return Ok(None) };
+        match tee.bind(py).call1((chunk,)) {
+            Ok(result) if result.is_none() => Ok(None),
+            Ok(result) => stream.call_method1(intern!(py, "_teed"), (chunk, result)).map(Some),
+            Err(error) => {
+                stream.call_method1(intern!(py, "_tee_failed"), (error.into_value(py),)).map(Some)
+            }
+        }
     }
 
     /// Return the iterator of the chunks; `None` before the source is open and after its release.
@@ -411,6 +434,7 @@ impl StreamReader {
             call,
             timer: StreamTimer::new(None),
             chunks: TryLock::new(None),
+            tee: OnceLock::new(),
             changes: AtomicUsize::new(0),
             pending: TryLock::new(None),
             busy: AtomicBool::new(false),
@@ -457,6 +481,14 @@ impl StreamReader {
         self.has_ended()
     }
 
+    /// True if the stream ended without an error and without a warning.
+    #[getter]
+    fn went_well(&self, py: Python<'_>) -> PyResult<bool> {
+        let state = errors::lock(py, &self.assembler.get().state(), "assembler")?;
+        let core = state.core();
+        Ok(core.status() == Status::Done && core.warnings().is_none())
+    }
+
     /// True if the body continues after the terminal.
     #[getter]
     fn has_rest(&self) -> bool {
@@ -466,6 +498,11 @@ impl StreamReader {
     /// Let the Python half handle each chunk.
     fn divert(&self) {
         self.diverted.store(true, Ordering::Relaxed);
+    }
+
+    /// Give each chunk to a tee before it is decoded; a later tee is ignored.
+    fn give_chunks(&self, tee: Py<PyAny>) {
+        drop(self.tee.set(tee));
     }
 
     /// Call `_show_end` at the end.
@@ -531,6 +568,9 @@ impl StreamReader {
         visit.call(&self.error_mapper)?;
         visit.call(&self.options)?;
         visit.call(&self.call)?;
+        if let Some(tee) = self.tee.get() {
+            visit.call(tee)?;
+        }
         match self.chunks.try_lock() {
             Ok(chunks) => visit.call(&*chunks),
             Err(_) => Ok(()),

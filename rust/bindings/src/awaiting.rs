@@ -4,11 +4,13 @@
 //!
 //! Laws: values that an awaitable yields and exceptions that the event loop throws are passed on unchanged.
 
-use pyo3::exceptions::PyStopIteration;
-use pyo3::intern;
+use std::ptr;
+
+use pyo3::exceptions::{PyBaseException, PyStopIteration};
 use pyo3::prelude::*;
-use pyo3::types::PyIterator;
-use pyo3::types::iterator::PySendResult;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyIterator, PyTuple, PyType};
+use pyo3::{ffi, intern};
 
 /// Outcome of driving an awaitable until it waits or ends.
 pub(crate) enum Outcome<'py> {
@@ -18,23 +20,46 @@ pub(crate) enum Outcome<'py> {
     Raised(PyErr),
 }
 
-/// Return the iterator that drives an awaitable.
+/// Return what drives an awaitable: an iterator, or a coroutine itself.
 pub(crate) fn awaited(awaitable: Bound<'_, PyAny>) -> PyResult<Bound<'_, PyAny>> {
+    static COROUTINE: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     let py = awaitable.py();
-    match awaitable.getattr_opt(intern!(py, "__await__"))? {
-        Some(method) => method.call0(),
-        // A coroutine that is a generator is its own iterator.
-        None => Ok(awaitable),
+    if awaitable.get_type().is(COROUTINE.import(py, "types", "CoroutineType")?) {
+        // The wrapper that `__await__` makes turns each result into an exception and back.
+        return Ok(awaitable);
     }
+    let iterator = match awaitable.getattr_opt(intern!(py, "__await__"))? {
+        Some(method) => method.call0()?,
+        // A coroutine that is a generator is its own iterator.
+        None => awaitable,
+    };
+    Ok(iterator.cast_into::<PyIterator>()?.into_any())
 }
 
 /// Resume with the event loop's answer.
+#[expect(unsafe_code, reason = "the safe function takes iterators alone, and a coroutine is none")]
 pub(crate) fn resumed<'py>(inner: &Bound<'py, PyAny>, value: &Bound<'py, PyAny>) -> Outcome<'py> {
-    let sent = inner.cast::<PyIterator>().map_err(PyErr::from);
-    match sent.and_then(|inner| inner.send(value)) {
-        Ok(PySendResult::Next(value)) => Outcome::Yielded(value),
-        Ok(PySendResult::Return(value)) => Outcome::Returned(value),
-        Err(error) => Outcome::Raised(error),
+    let py = inner.py();
+    let mut result = ptr::null_mut();
+    // SAFETY: both objects live, and `PyIter_Send` takes any object. It gives a new reference, or sets an exception.
+    let (sent, result) = unsafe {
+        let sent = ffi::PyIter_Send(inner.as_ptr(), value.as_ptr(), &raw mut result);
+        (sent, Bound::from_owned_ptr_or_opt(py, result))
+    };
+    match (sent, result) {
+        (ffi::PySendResult::PYGEN_NEXT, Some(value)) => Outcome::Yielded(value),
+        (ffi::PySendResult::PYGEN_RETURN, Some(value)) => Outcome::Returned(value),
+        _ => Outcome::Raised(PyErr::fetch(py)),
+    }
+}
+
+/// Return the exception with which an awaitable returns a value.
+pub(crate) fn returning(value: Bound<'_, PyAny>) -> PyErr {
+    // CPython takes the value as it is, without making the exception, unless it could be the exception's arguments.
+    if value.is_instance_of::<PyTuple>() || value.is_instance_of::<PyBaseException>() {
+        PyStopIteration::new_err((value.unbind(),))
+    } else {
+        PyStopIteration::new_err(value.unbind())
     }
 }
 

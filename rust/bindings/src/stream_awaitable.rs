@@ -6,16 +6,16 @@
 //! Laws: what the source yields to the event loop is passed on unchanged, and so is what the event loop throws.  A step that is
 //! closed before its end cancels the stream; one that is dropped only ends its read.
 
-use pyo3::exceptions::{PyRuntimeError, PyStopAsyncIteration, PyStopIteration};
+use pyo3::exceptions::{PyRuntimeError, PyStopAsyncIteration};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
 
-use crate::awaiting::{self, Outcome, awaited, thrown_into};
+use crate::awaiting::{self, Outcome, awaited, resumed, returning, thrown_into};
 use crate::batch::DeltaBatch;
 use crate::errors;
 use crate::stream_reader::{Form, StreamReader};
-use crate::timed_chunks::{AsyncTimedChunks, TimedRead};
+use crate::timed_chunks::AsyncTimedChunks;
 use crate::try_lock::TryLock;
 
 /// Reason for which a step waits.
@@ -33,15 +33,65 @@ enum Wait {
 
 enum Phase {
     Fresh,
-    Waiting(Wait, Py<PyAny>),
+    Waiting(Wait, Waiting),
     Over,
+}
+
+/// Something that a step has waited for.
+struct Waiting {
+    awaitable: Py<PyAny>,
+    /// The chunks whose limits apply to this read.
+    timed: Option<Py<AsyncTimedChunks>>,
+}
+
+impl Waiting {
+    fn into_bound(self, py: Python<'_>) -> Inner<'_> {
+        let timed = self.timed.map(|chunks| chunks.into_bound(py));
+        Inner { awaitable: self.awaitable.into_bound(py), timed, waited: true }
+    }
+
+    /// End the limit of a read that is given up.
+    fn over(&self, py: Python<'_>) -> PyResult<()> {
+        self.timed.as_ref().map_or(Ok(()), |chunks| chunks.bind(py).get().over(py))
+    }
+}
+
+/// Something that a step waits for.
+struct Inner<'py> {
+    awaitable: Bound<'py, PyAny>,
+    timed: Option<Bound<'py, AsyncTimedChunks>>,
+    waited: bool,
+}
+
+impl<'py> Inner<'py> {
+    /// Resume with the event loop's answer, or with its exception.
+    fn advance(&self, input: PyResult<&Bound<'py, PyAny>>) -> Outcome<'py> {
+        match &self.timed {
+            Some(chunks) => chunks.get().advance(&self.awaitable, self.waited, input),
+            None => match input {
+                Ok(value) => resumed(&self.awaitable, value),
+                Err(error) => thrown_into(&self.awaitable, error),
+            },
+        }
+    }
+
+    fn unbind(self) -> Waiting {
+        Waiting { awaitable: self.awaitable.unbind(), timed: self.timed.map(Bound::unbind) }
+    }
 }
 
 /// Next action of a step.
 enum Next<'py> {
-    Wait(Wait, Bound<'py, PyAny>),
+    Wait(Wait, Inner<'py>),
     Value(Bound<'py, PyAny>),
     End,
+}
+
+impl<'py> Next<'py> {
+    /// Wait for the result of a coroutine function of the Python half.
+    fn wait(wait: Wait, awaitable: Bound<'py, PyAny>) -> PyResult<Self> {
+        Ok(Self::Wait(wait, Inner { awaitable: awaited(awaitable)?, timed: None, waited: false }))
+    }
 }
 
 /// One step of an asynchronous stream, to be awaited once.
@@ -75,17 +125,14 @@ impl StreamAwaitable {
             }
             Phase::Fresh => match input.and_then(|_| self.begin(py))? {
                 Next::Wait(wait, inner) => {
-                    let outcome = resumed(&inner, py.None().bind(py));
+                    let outcome = inner.advance(Ok(py.None().bind(py)));
                     (wait, inner, outcome)
                 }
                 next => return Err(self.done(py, next)),
             },
             Phase::Waiting(wait, inner) => {
                 let inner = inner.into_bound(py);
-                let outcome = match input {
-                    Ok(value) => resumed(&inner, &value),
-                    Err(error) => thrown_into(&inner, error),
-                };
+                let outcome = inner.advance(input.as_ref().map_err(|error| error.clone_ref(py)));
                 (wait, inner, outcome)
             }
         };
@@ -101,7 +148,7 @@ impl StreamAwaitable {
             match next {
                 Ok(Next::Wait(next_wait, next_inner)) => {
                     (wait, inner) = (next_wait, next_inner);
-                    outcome = resumed(&inner, py.None().bind(py));
+                    outcome = inner.advance(Ok(py.None().bind(py)));
                 }
                 Ok(next) => return Err(self.done(py, next)),
                 Err(error) => {
@@ -131,27 +178,27 @@ impl StreamAwaitable {
             if !reader.let_go(py)? {
                 return Ok(Next::End);
             }
-            let finish = stream.call_method0(intern!(py, "_finish"))?;
-            return Ok(Next::Wait(Wait::Finishing, awaited(finish)?));
+            return Next::wait(Wait::Finishing, stream.call_method0(intern!(py, "_finish"))?);
         }
         // The read ends in `end_read`, after any number of waits.
         std::mem::forget(reader.begin(py)?);
         if let Some(chunks) = reader.chunks(py)? {
             return self.next_chunk(py, &chunks);
         }
-        let begin = stream.call_method0(intern!(py, "_begin"))?;
-        Ok(Next::Wait(Wait::Opening, awaited(begin)?))
+        Next::wait(Wait::Opening, stream.call_method0(intern!(py, "_begin"))?)
     }
 
     fn next_chunk<'py>(&self, py: Python<'py>, chunks: &Bound<'py, PyAny>) -> PyResult<Next<'py>> {
-        let next = match chunks.cast_exact::<AsyncTimedChunks>() {
-            Ok(timed) => {
-                AsyncTimedChunks::next(timed).and_then(|read| Ok(Bound::new(py, read)?.into_any()))
-            }
-            Err(_) => chunks.call_method0(intern!(py, "__anext__")).and_then(awaited),
+        let timed = chunks.cast_exact::<AsyncTimedChunks>().ok();
+        let next = match timed {
+            Some(chunks) => AsyncTimedChunks::next(chunks),
+            None => chunks.call_method0(intern!(py, "__anext__")).and_then(awaited),
         };
         match next {
-            Ok(chunk) => Ok(Next::Wait(Wait::Chunk, chunk)),
+            Ok(awaitable) => {
+                let inner = Inner { awaitable, timed: timed.cloned(), waited: false };
+                Ok(Next::Wait(Wait::Chunk, inner))
+            }
             Err(error) => self.raised(py, Wait::Chunk, error),
         }
     }
@@ -170,7 +217,7 @@ impl StreamAwaitable {
         if wait == Wait::Chunk
             && let Some(teed) = reader.tee(stream, &value)?
         {
-            return Ok(Next::Wait(Wait::Handling, awaited(teed)?));
+            return Next::wait(Wait::Handling, teed);
         }
         let found = match wait {
             Wait::Finishing => return Ok(Next::End),
@@ -180,7 +227,7 @@ impl StreamAwaitable {
             }
             Wait::Chunk if reader.is_diverted() => {
                 let received = stream.call_method1(intern!(py, "_received"), (value,))?;
-                return Ok(Next::Wait(Wait::Handling, awaited(received)?));
+                return Next::wait(Wait::Handling, received);
             }
             Wait::Chunk => StreamReader::absorb(this, self.form, &value)?,
             Wait::Handling => {
@@ -202,16 +249,16 @@ impl StreamAwaitable {
                 stream.call_method1(intern!(py, "_failed"), (error.into_value(py),))?
             }
         };
-        Ok(Next::Wait(Wait::Handling, awaited(handled)?))
+        Next::wait(Wait::Handling, handled)
     }
 
     /// Return the exception that ends this step.
     fn done(&self, py: Python<'_>, next: Next<'_>) -> PyErr {
         match next {
-            Next::Value(value) => PyStopIteration::new_err((value.unbind(),)),
+            Next::Value(value) => returning(value),
             Next::Wait(..) | Next::End => self.ended(py).err().unwrap_or_else(|| {
                 if self.form == Form::Folded {
-                    PyStopIteration::new_err((py.None(),))
+                    returning(py.None().into_bound(py))
                 } else {
                     PyStopAsyncIteration::new_err(())
                 }
@@ -231,17 +278,13 @@ impl StreamAwaitable {
 
 impl Drop for StreamAwaitable {
     fn drop(&mut self) {
-        if let Phase::Waiting(..) = self.phase.get_mut() {
+        if let Phase::Waiting(_, waiting) = self.phase.get_mut() {
             self.reader.get().set_reading(false);
+            if waiting.timed.is_some() {
+                // The timer must not end a later wait of the task.
+                drop(Python::try_attach(|py| waiting.over(py)));
+            }
         }
-    }
-}
-
-/// Resume with the event loop's answer.  The result of a timed read would become an exception and a value again.
-fn resumed<'py>(inner: &Bound<'py, PyAny>, value: &Bound<'py, PyAny>) -> Outcome<'py> {
-    match inner.cast_exact::<TimedRead>() {
-        Ok(read) => read.get().advance(inner.py(), Ok(value)),
-        Err(_) => awaiting::resumed(inner, value),
     }
 }
 
@@ -291,8 +334,7 @@ impl StreamAwaitable {
     /// End the step before its end: nothing can be awaited any more.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let Phase::Waiting(wait, inner) = self.swap(py, Phase::Over)? else { return Ok(()) };
-        let inner = inner.into_bound(py);
-        let closed = awaiting::closed(&inner);
+        let closed = awaiting::closed(inner.awaitable.bind(py)).and(inner.over(py));
         let cancelled = if wait == Wait::Finishing {
             Ok(())
         } else {
@@ -307,7 +349,10 @@ impl StreamAwaitable {
         visit.call(&self.reader)?;
         visit.call(&self.stream)?;
         match self.phase.try_lock().as_deref() {
-            Ok(Phase::Waiting(_, inner)) => visit.call(inner),
+            Ok(Phase::Waiting(_, waiting)) => {
+                visit.call(&waiting.timed)?;
+                visit.call(&waiting.awaitable)
+            }
             _ => Ok(()),
         }
     }

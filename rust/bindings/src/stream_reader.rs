@@ -484,7 +484,7 @@ impl StreamReader {
     /// True if the stream ended without an error and without a warning.
     #[getter]
     fn went_well(&self, py: Python<'_>) -> PyResult<bool> {
-        let state = errors::lock(py, &self.assembler.get().state(), "assembler")?;
+        let state = errors::lock(py, self.assembler.get().state(), "assembler")?;
         let core = state.core();
         Ok(core.status() == Status::Done && core.warnings().is_none())
     }

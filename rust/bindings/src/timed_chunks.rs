@@ -13,12 +13,12 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pyo3::exceptions::{PyRuntimeError, PyStopAsyncIteration, PyStopIteration};
+use pyo3::exceptions::{PyRuntimeError, PyStopAsyncIteration};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
 
-use crate::awaiting::{self, Outcome, awaited, resumed, thrown_into};
+use crate::awaiting::{self, Outcome, awaited, resumed, returning, thrown_into};
 use crate::errors;
 use crate::try_lock::TryLock;
 
@@ -38,18 +38,68 @@ pub(crate) struct AsyncTimedChunks {
 }
 
 impl AsyncTimedChunks {
-    /// Return the next read.
-    pub(crate) fn next(this: &Bound<'_, Self>) -> PyResult<TimedRead> {
+    /// Return what drives the next read.
+    pub(crate) fn next<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let (py, chunks) = (this.py(), this.get());
         let mut read = chunks.chunks.bind(py).call_method0(intern!(py, "__anext__"))?;
         if chunks.wraps {
             read = chunks.timer.bind(py).call_method1(intern!(py, "wrapped"), (read,))?;
         }
-        let read = awaited(read)?.unbind();
-        Ok(TimedRead { chunks: this.clone().unbind(), phase: TryLock::new(Phase::Fresh(read)) })
+        awaited(read)
     }
 
-    fn over(&self, py: Python<'_>) -> PyResult<()> {
+    /// Resume a read with an answer or an exception of the event loop.  `waited` is whether it has waited before.
+    pub(crate) fn advance<'py>(
+        &self,
+        inner: &Bound<'py, PyAny>,
+        waited: bool,
+        input: PyResult<&Bound<'py, PyAny>>,
+    ) -> Outcome<'py> {
+        let outcome = match input {
+            Ok(value) => resumed(inner, value),
+            Err(error) => thrown_into(inner, error),
+        };
+        self.timed(inner.py(), waited, outcome).unwrap_or_else(Outcome::Raised)
+    }
+
+    fn timed<'py>(
+        &self,
+        py: Python<'py>,
+        waited: bool,
+        outcome: Outcome<'py>,
+    ) -> PyResult<Outcome<'py>> {
+        match outcome {
+            Outcome::Yielded(value) => {
+                if !waited {
+                    self.timer.bind(py).call_method0(intern!(py, "begin"))?;
+                }
+                Ok(Outcome::Yielded(value))
+            }
+            Outcome::Returned(value) => {
+                // Only the reader writes this, so that a load is enough.
+                if !self.begun.load(Ordering::Relaxed) {
+                    self.begun.store(true, Ordering::Relaxed);
+                    self.timer.bind(py).call_method0(intern!(py, "begun"))?;
+                }
+                if waited {
+                    self.over(py)?;
+                }
+                Ok(Outcome::Returned(value))
+            }
+            Outcome::Raised(error) if error.is_instance_of::<PyStopAsyncIteration>(py) => {
+                self.over(py)?;
+                Ok(Outcome::Raised(error))
+            }
+            Outcome::Raised(error) => {
+                let failed = (error.into_value(py),);
+                let error = self.timer.bind(py).call_method1(intern!(py, "failed"), failed)?;
+                Ok(Outcome::Raised(PyErr::from_value(error)))
+            }
+        }
+    }
+
+    /// End the limit of a read that is given up.
+    pub(crate) fn over(&self, py: Python<'_>) -> PyResult<()> {
         self.timer.bind(py).call_method0(intern!(py, "over")).map(drop)
     }
 }
@@ -67,7 +117,8 @@ impl AsyncTimedChunks {
     }
 
     fn __anext__(this: &Bound<'_, Self>) -> PyResult<TimedRead> {
-        Self::next(this)
+        let read = Self::next(this)?.unbind();
+        Ok(TimedRead { chunks: this.clone().unbind(), phase: TryLock::new(Phase::Fresh(read)) })
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -90,73 +141,35 @@ pub(crate) struct TimedRead {
 }
 
 impl TimedRead {
-    /// Resume with an answer or an exception of the event loop.
-    pub(crate) fn advance<'py>(
-        &self,
-        py: Python<'py>,
-        input: Result<&Bound<'py, PyAny>, PyErr>,
-    ) -> Outcome<'py> {
-        self.driven(py, input).unwrap_or_else(Outcome::Raised)
-    }
-
     fn swap(&self, py: Python<'_>, phase: Phase) -> PyResult<Phase> {
         Ok(std::mem::replace(&mut *errors::lock(py, &self.phase, "read")?, phase))
     }
 
-    fn driven<'py>(
+    fn advance<'py>(
         &self,
         py: Python<'py>,
-        input: Result<&Bound<'py, PyAny>, PyErr>,
+        input: PyResult<&Bound<'py, PyAny>>,
     ) -> PyResult<Outcome<'py>> {
         let (inner, waited) = match self.swap(py, Phase::Over)? {
             Phase::Fresh(inner) => (inner.into_bound(py), false),
             Phase::Waiting(inner) => (inner.into_bound(py), true),
             Phase::Over => return Err(PyRuntimeError::new_err("a read is awaited only once")),
         };
-        let outcome = match input {
-            Ok(value) => resumed(&inner, value),
-            Err(error) => thrown_into(&inner, error),
-        };
-        let chunks = self.chunks.bind(py).get();
-        match outcome {
-            Outcome::Yielded(value) => {
-                self.swap(py, Phase::Waiting(inner.unbind()))?;
-                if !waited {
-                    chunks.timer.bind(py).call_method0(intern!(py, "begin"))?;
-                }
-                Ok(Outcome::Yielded(value))
-            }
-            Outcome::Returned(value) => {
-                // Only the reader writes this, so that a load is enough.
-                if !chunks.begun.load(Ordering::Relaxed) {
-                    chunks.begun.store(true, Ordering::Relaxed);
-                    chunks.timer.bind(py).call_method0(intern!(py, "begun"))?;
-                }
-                if waited {
-                    chunks.over(py)?;
-                }
-                Ok(Outcome::Returned(value))
-            }
-            Outcome::Raised(error) if error.is_instance_of::<PyStopAsyncIteration>(py) => {
-                chunks.over(py)?;
-                Ok(Outcome::Raised(error))
-            }
-            Outcome::Raised(error) => {
-                let failed = (error.into_value(py),);
-                let error = chunks.timer.bind(py).call_method1(intern!(py, "failed"), failed)?;
-                Ok(Outcome::Raised(PyErr::from_value(error)))
-            }
+        let outcome = self.chunks.get().advance(&inner, waited, input);
+        if let Outcome::Yielded(_) = outcome {
+            self.swap(py, Phase::Waiting(inner.unbind()))?;
         }
+        Ok(outcome)
     }
 
     fn step<'py>(
         &self,
         py: Python<'py>,
-        input: Result<&Bound<'py, PyAny>, PyErr>,
+        input: PyResult<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        match self.advance(py, input) {
+        match self.advance(py, input)? {
             Outcome::Yielded(value) => Ok(value),
-            Outcome::Returned(value) => Err(PyStopIteration::new_err((value.unbind(),))),
+            Outcome::Returned(value) => Err(returning(value)),
             Outcome::Raised(error) => Err(error),
         }
     }

@@ -81,6 +81,9 @@ def test_a_wheel_fits_the_version_that_it_was_built_for() -> None:
 
 def test_lower_bounds_become_exact_versions() -> None:
     assert extras.pinned(["openai>=2", "pydantic>=2.11,<3"]) == ["openai==2", "pydantic==2.11"]
+    assert extras.pinned(["uvloop>=0.21; os_name == 'posix'"]) == [
+        "uvloop==0.21; os_name == 'posix'"
+    ]
 
 
 @pytest.mark.parametrize("requirement", ["openai", "openai<3", "openai~=2.0"])

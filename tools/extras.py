@@ -94,7 +94,7 @@ SUITES: Final[Mapping[str, Suite]] = {
         ),
     ),
     "gateway": Suite(
-        ("gateway", "openai", "anthropic"),
+        ("gateway", "uvloop", "openai", "anthropic"),
         (*_TESTS, *_OTHER_CLIENTS),
         (
             "tests/test_gateway.py",
@@ -181,10 +181,10 @@ def pinned(requirements: Iterable[str]) -> list[str]:
     """
     found: list[str] = []
     for requirement in requirements:
-        match = re.fullmatch(r"([A-Za-z0-9._-]+)>=([0-9.]+)(?:,<[0-9.]+)?", requirement)
+        match = re.fullmatch(r"([A-Za-z0-9._-]+)>=([0-9.]+)(?:,<[0-9.]+)?(; .+)?", requirement)
         if match is None:
             raise ValueError(f"{requirement!r} has no lower bound of the form name>=version")
-        found.append(f"{match[1]}=={match[2]}")
+        found.append(f"{match[1]}=={match[2]}{match[3] or ''}")
     return found
 
 

@@ -288,12 +288,10 @@ class Rendering:
 
     def done(self, body: Object) -> Rendered:
         """Return the finished request."""
-        names, ids = self._renamed("tool_names"), self._renamed("call_ids")
+        made = vars(self)  # the aliases that something needed
+        names = self.tool_names.changed if "tool_names" in made else {}
+        ids = self.call_ids.changed if "call_ids" in made else {}
         return Rendered(body, tuple(self._notes), names, ids)
-
-    def _renamed(self, kind: str) -> Mapping[str, str]:
-        aliases: Aliases | None = vars(self).get(kind)
-        return {} if aliases is None else aliases.changed
 
 
 def given(members: Mapping[str, object]) -> Object:

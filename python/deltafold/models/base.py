@@ -286,7 +286,9 @@ class Model(Streaming, Generic[ConfigT]):
         **params: Any,  # noqa: ANN401 - fields of the configuration
     ) -> Prepared:
         conversation = conversation_of(messages, system_prompt, system_prompt_content)
-        config = self._changed(params, tool_choice)
+        config = self._config
+        if params or tool_choice is not None:
+            config = self._changed(params, tool_choice)
         expected = None
         if output is not None:
             from deltafold.models.output_request import output_request  # noqa: PLC0415 - few calls
@@ -306,13 +308,15 @@ class Model(Streaming, Generic[ConfigT]):
             if asked.tool is not None:
                 tool_specs = [*(tool_specs or ()), asked.tool]
             config = self._changed({**params, **asked.settings}, tool_choice or asked.tool_choice)
-        tools = tools_of(tool_specs)
+        tools = tools_of(tool_specs) if tool_specs else []
         if continue_from is not None:
             conversation.append(self._continuable(config).checked(continue_from))
         conversation, report = examined(
             conversation, self.dialect, config.model_id, repair=repair, strict=strict
         )
-        sources = {"extra_body": dict(config.extra_body), **schemas_of(tools)}
+        sources: dict[str, object] = {"extra_body": dict(config.extra_body)}
+        if tools:
+            sources |= schemas_of(tools)
         try:
             rendered = self.row.render(conversation, tools, config, stream=streamed)
         except RecursionError:

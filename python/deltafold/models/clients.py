@@ -13,13 +13,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Self, TypeAlias, cast
 
+from deltafold._core import environment_values
 from deltafold.exceptions import MisuseError
 from deltafold.models.environment import (
     address_from_environment,
     headers_from_environment,
     key_from_environment,
     token_from_environment,
-    values_of,
     variables_of,
 )
 from deltafold.models.vendors import Vendor
@@ -222,7 +222,7 @@ class Clients:
             dialect = sdk.dialect(client, self._dialect)
             return Caller(client, sdk, "", {}, dialect, self._timeouts, self._taps)
         # Variables may change between two calls, but their values are seldom new.
-        values = values_of(self._variables)
+        values = environment_values(self._variables)
         known_client, known_values, known = self._known
         if known is None or known_client is not client or known_values != values:
             known = self._http_caller(client)

@@ -35,12 +35,6 @@ def variables_of(vendor: Vendor, *, has_key: bool, has_address: bool) -> tuple[s
     return tuple(filter(None, names))
 
 
-def values_of(variables: tuple[str, ...]) -> list[str | None]:
-    """Return the values of variables, to notice a change."""
-    # A missing variable is the usual case, for which `get` raises and catches two errors.
-    return [environ[name] if name in environ else None for name in variables]  # noqa: SIM401 - as said
-
-
 def key_from_environment(vendor: Vendor) -> str | None:
     """Return the key of a vendor, None where no variable holds one.
 

@@ -27,6 +27,7 @@ mod delta;
 mod delta_from_wire;
 mod encoder;
 mod encoder_settings;
+mod environment;
 mod errors;
 mod event_framer;
 mod failure;
@@ -87,6 +88,8 @@ mod _core {
     use crate::encoder::{Encoder, Transcoder, encode_body, encode_choices_body};
     #[pymodule_export]
     use crate::encoder_settings::target_names;
+    #[pymodule_export]
+    use crate::environment::environment_values;
     #[pymodule_export]
     use crate::event_framer::{EventFramer, event_ends};
     #[pymodule_export]

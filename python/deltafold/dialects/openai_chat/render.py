@@ -21,6 +21,7 @@ from deltafold.dialects.turns import Turn, turns_of
 from deltafold.messages import (
     FileRefPart,
     ImagePart,
+    Message,
     MessagePart,
     ProviderPart,
     Role,
@@ -52,12 +53,14 @@ IDENTIFIERS: Final = Identifiers(
 def body_of(rendering: Rendering, config: OpenAIChatConfig) -> Object:
     """Return the request body."""
     choice = rendering.tool_choice()
-    messages = chat_messages(
-        rendering,
-        user=lambda turn: user_message(turn.parts, media_content, rendering),
-        assistant=lambda turn: _assistant(turn, config, rendering),
-        results=lambda turn: tool_results(turn, media_content, rendering),
-    )
+    messages = plain_messages(rendering.messages)
+    if messages is None:
+        messages = chat_messages(
+            rendering,
+            user=lambda turn: user_message(turn.parts, media_content, rendering),
+            assistant=lambda turn: _assistant(turn, config, rendering),
+            results=lambda turn: tool_results(turn, media_content, rendering),
+        )
     body: Object = {"model": config.model_id, "messages": messages, "stream": rendering.stream}
     if config.include_usage and rendering.stream:
         body["stream_options"] = {"include_usage": True}
@@ -96,6 +99,24 @@ def tool_choice(choice: ToolChoice, rendering: Rendering) -> str | Object:
 
 def _named(name: str, rendering: Rendering) -> Object:
     return {"type": "function", "function": {"name": rendering.tool_names.of(name)}}
+
+
+def plain_messages(messages: Sequence[Message]) -> list[Object] | None:
+    """Render texts of the system and the user, with which most conversations begin.
+
+    Return None for a conversation that has anything else. The result is that of `chat_messages`,
+    without turns and positions, which only other parts need.
+    """
+    rendered: list[Object] = []
+    for message in messages:
+        role, parts = message.role, message.parts
+        if role is not Role.USER and role is not Role.SYSTEM:
+            return None
+        if len(parts) != 1 or not replay.is_plain_text(parts[0]):
+            return None
+        text = cast("TextPart", parts[0]).text
+        rendered.append({"role": "user" if role is Role.USER else "system", "content": text})
+    return rendered
 
 
 def chat_messages(

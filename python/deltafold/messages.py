@@ -10,7 +10,6 @@ read.
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Final, Self, cast
@@ -383,8 +382,10 @@ class Message(WireModel):
 def message_of_text(role: Role, text: str) -> Message:
     """Make a message of the system or the user with one text, without pydantic's validation."""
     if type(text) is str:
-        with suppress(UnicodeEncodeError):
+        try:
             return text_message(role, text)
+        except UnicodeEncodeError:  # pydantic's error names the place
+            pass
     return Message(role=role, parts=[TextPart(text=text)])
 
 

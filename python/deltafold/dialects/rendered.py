@@ -129,16 +129,23 @@ class Rendering:
         self.model_id = config.model_id
         self._identifiers = identifiers
         self._notes = list(notes)
+        # Most requests have neither, so that they are made when they are needed.
+        self._tool_names: Aliases | None = None
+        self._call_ids: Aliases | None = None
 
-    @cached_property
+    @property
     def tool_names(self) -> Aliases:
         """Aliases of tool names."""
-        return self._identifiers.tool_names()
+        if self._tool_names is None:
+            self._tool_names = self._identifiers.tool_names()
+        return self._tool_names
 
-    @cached_property
+    @property
     def call_ids(self) -> Aliases:
         """Aliases of call ids."""
-        return self._identifiers.call_ids()
+        if self._call_ids is None:
+            self._call_ids = self._identifiers.call_ids()
+        return self._call_ids
 
     @cached_property
     def declared(self) -> Mapping[str, ToolSpec]:
@@ -288,9 +295,8 @@ class Rendering:
 
     def done(self, body: Object) -> Rendered:
         """Return the finished request."""
-        made = vars(self)  # the aliases that something needed
-        names = self.tool_names.changed if "tool_names" in made else {}
-        ids = self.call_ids.changed if "call_ids" in made else {}
+        names = {} if self._tool_names is None else self._tool_names.changed
+        ids = {} if self._call_ids is None else self._call_ids.changed
         return Rendered(body, tuple(self._notes), names, ids)
 
 

@@ -195,8 +195,12 @@ def write_settings(table: SettingTable, config: ModelConfig) -> Object:
     if known is None or known.table is not table:
         known = _COPIED[type(config)] = _Copied.of(type(config), table)
     # Most settings are not set.
-    names = known.with_default.union(known.places.keys() & config.model_fields_set)
-    for name in sorted(names, key=known.places.__getitem__):
+    places = known.places
+    names = [name for name in config.model_fields_set if name in places]
+    if known.with_default:
+        names = [*known.with_default.union(names)]
+    names.sort(key=places.__getitem__)
+    for name in names:
         value = getattr(config, name)
         if value is None:
             continue

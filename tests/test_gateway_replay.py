@@ -124,9 +124,12 @@ def test_serve_keeps_an_idle_connection_longer_than_clients_reuse_it(tmp_path: P
     recorded(TEXT, "openai-chat").save(tmp_path / "rain.jsonl")
     command = [sys.executable, "-m", "deltafold", "serve", "--replay", str(tmp_path), "--port", "0"]
     opened: list[str] = []
-    extensions = {
-        "trace": lambda stage, _: opened.append(stage) if "connect_tcp" in stage else None
-    }
+
+    def trace(stage: str, _: object) -> None:
+        if "connect_tcp" in stage:
+            opened.append(stage)
+
+    extensions = {"trace": trace}
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr is not None

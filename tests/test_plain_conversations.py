@@ -25,9 +25,15 @@ PARTS = st.one_of(
         )
     ),
 )
+
+
+def message_of(role: Role, parts: list[TextPart]) -> Message:
+    return Message(role=role, parts=cast("list[MessagePart]", parts))
+
+
 MESSAGES = st.lists(
     st.builds(
-        lambda role, parts: Message(role=role, parts=cast("list[MessagePart]", parts)),
+        message_of,
         st.sampled_from([Role.SYSTEM, Role.USER, Role.ASSISTANT]),
         st.lists(PARTS, min_size=1, max_size=2),
     ),

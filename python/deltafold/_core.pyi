@@ -75,6 +75,7 @@ __all__ = [
     "dialect_names",
     "encode_body",
     "encode_choices_body",
+    "environment_values",
     "error_code_from_word",
     "event_ends",
     "fold_bodies",

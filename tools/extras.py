@@ -94,7 +94,7 @@ SUITES: Final[Mapping[str, Suite]] = {
         ),
     ),
     "gateway": Suite(
-        ("gateway", "uvloop", "openai", "anthropic"),
+        ("gateway", "openai", "anthropic"),
         (*_TESTS, *_OTHER_CLIENTS),
         (
             "tests/test_gateway.py",
@@ -141,6 +141,7 @@ SUITES: Final[Mapping[str, Suite]] = {
     ),
 }
 NOT_RUN: Final[Mapping[str, str]] = {
+    "uvloop": "the tests of the gateway replace asyncio's resolver; `make bench-gateway` uses it",
     "local": "torch needs several GB; `make test-local` tests the newest versions",
     "demo": "its packages are those of the extras anthropic, openai, httpx2 and cli",
 }

@@ -298,9 +298,11 @@ class Pulse:
             self._timer = None
 
     def _look(self, seconds: float) -> None:
-        now = self.time()
-        if now - self.last >= seconds and (self.beating is None or self.beating.done()):
-            self.last = now
-            self.beating = self._loop.create_task(self._beat())
-        due = self.last + seconds
-        self._timer = self._loop.call_at(due if due > now else now + seconds, self._look, seconds)
+        now, due = self.time(), self.last + seconds
+        # uvloop counts milliseconds, and a timer of it may be early by the rounding of a float.
+        if due - now < 0.001:  # noqa: PLR2004 - a millisecond
+            if self.beating is None or self.beating.done():
+                self.last = now
+                self.beating = self._loop.create_task(self._beat())
+            due = now + seconds
+        self._timer = self._loop.call_at(due, self._look, seconds)

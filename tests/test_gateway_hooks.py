@@ -11,6 +11,7 @@ import pytest
 from deltafold import DeltaKind, ErrorCode, Message, MisuseError, ModelError, fold
 from deltafold.gateway import Asked, ModelTable, create_app, refusal
 from deltafold.gateway.passing import PassedBytes
+from deltafold.gateway.streaming import Pulse
 from deltafold.parts import TextPart
 from deltafold.testing import Recording, ReplayServer
 from gateways import gateway, served, upstream
@@ -163,6 +164,26 @@ def test_keep_alives_stand_between_passed_events() -> None:
         assert content.replace(b": keep-alive\n\n", b"") == body
         server.queue(Recording(((0.9, body),)))  # silence before the first byte
         assert fold(answer_of(url, "openai-chat").content, "openai-chat").text == TEXT.text
+
+
+def test_a_sign_of_life_is_not_late_where_the_clock_is_coarse() -> None:
+    """A clock of milliseconds, as uvloop's, may show less than the period when it is over."""
+    period = 0.01
+    last = next(at / 1000 for at in range(1000, 2000) if at / 1000 + period - at / 1000 < period)
+
+    async def count_of_beats() -> int:
+        beats: list[float] = []
+
+        async def beat() -> None:
+            beats.append(pulse.last)
+
+        pulse = Pulse(period, beat)
+        pulse.last, pulse.time = last, lambda: last + period
+        await asyncio.sleep(5 * period)
+        pulse.stop()
+        return len(beats)
+
+    assert asyncio.run(count_of_beats())
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])

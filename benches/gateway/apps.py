@@ -19,6 +19,7 @@ from starlette.responses import StreamingResponse
 from starlette.routing import Route
 
 from deltafold import AnthropicConfig, AnthropicModel, OpenAIChatConfig, OpenAIChatModel
+from deltafold.cli.serving import KEEP_ALIVE_SECONDS
 from deltafold.gateway import create_app
 from deltafold.transports.http import make_http_client
 
@@ -83,8 +84,9 @@ def main(kind: str, package: str, url: str) -> None:
     app = {"forward": forwarder, "gateway": gateway}[kind](package, url)
     listening = socket.create_server(("127.0.0.1", 0), backlog=4096)
     print(listening.getsockname()[1], flush=True)
-    # Longer than the client of the soak keeps an idle connection, as `deltafold serve` does.
-    config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_keep_alive=75)
+    config = uvicorn.Config(
+        app, log_level="warning", access_log=False, timeout_keep_alive=KEEP_ALIVE_SECONDS
+    )
     server = uvicorn.Server(config)
     server.run(sockets=[listening])
 

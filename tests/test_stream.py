@@ -130,8 +130,9 @@ def test_the_message_of_a_fold_that_has_not_ended_is_misuse() -> None:
 def test_deltas_batches_and_text_tell_the_same_story(dialect: str) -> None:
     body = WHOLE[dialect]
     deltas = list(deltafold.stream(iter(halves(body)), dialect, run_id="run"))
-    batches = deltafold.stream(iter(halves(body)), dialect, run_id="run").batches()
+    batches = list(deltafold.stream(iter(halves(body)), dialect, run_id="run").batches())
     from_batches = [delta for batch in batches for delta in batch]
+    assert [batch.ends_stream for batch in batches] == [False] * (len(batches) - 1) + [True]
     assert len(deltas) == len(from_batches)
     assert all(a.same_content(b) for a, b in zip(deltas, from_batches, strict=True))
     said = [delta.text or "" for delta in deltas if delta.kind == DeltaKind.TEXT]

@@ -95,7 +95,7 @@ SUITES: Final[Mapping[str, Suite]] = {
     ),
     "gateway": Suite(
         ("gateway", "openai", "anthropic"),
-        (*_TESTS, *_OTHER_CLIENTS),
+        (*_TESTS, *_OTHER_CLIENTS, "fastapi"),
         (
             "tests/test_gateway.py",
             "tests/test_gateway_doc.py",

@@ -184,7 +184,7 @@ def write_bodies(path: Path, rows: int) -> None:
 
 
 def fold_file(source: Path, target: Path) -> None:
-    """Fold a Parquet file of bodies into one of messages, and print what it took."""
+    """Fold a Parquet file of bodies into one of messages; print its time and its memory."""
     schema = pa.schema([("message", deltafold.arrow.message_type())])
     rows, began = 0, time.perf_counter()
     resident: list[float] = []

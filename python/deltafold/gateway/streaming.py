@@ -58,7 +58,7 @@ class StreamedResponse(Response):
         asked, options = self._asked, self._options
         self._upstream = upstream
         self._encoder = Encoder(asked.target, **asked.options)
-        # Text that was held back of one upstream is no part of the next one's answer.
+        # A new guard for each upstream: text that it holds back must not enter the next answer.
         self._guard: Guard | None = None
         if options.on_delta is not None:
             self._guard = Guard(asked, options.on_delta, options.hold_back)
@@ -220,7 +220,7 @@ class StreamedResponse(Response):
         return data if passed.ends_with_event else data + self._encoder.feed(error)
 
     async def _edited(self, deltas: Iterable[MessageDelta]) -> bytes:
-        """Return the bytes of what the hook leaves of deltas, or of the error that it raised."""
+        """Encode the deltas that the hook leaves, or the error that it raises."""
         guard = self._guard
         if guard is None:
             return b"".join(map(self._encoder.feed, deltas))

@@ -301,7 +301,11 @@ Watch: TypeAlias = _AsyncioWatch | _TrioWatch
 
 
 class ReadTimer:
-    """Limits of the reads of one body, for `AsyncTimedChunks` of the extension."""
+    """Limits of the reads of one body, for `AsyncTimedChunks` of the extension.
+
+    Attributes:
+        over: ends the limit of a read that brought a chunk, or the end of the body.
+    """
 
     __slots__ = ("_limit", "_limits", "_running", "_watch", "over")
 
@@ -311,7 +315,6 @@ class ReadTimer:
         self._limit: Limit = "first_byte"
         self._running: tuple[Limit, float | None] = limits.of("first_byte")
         self.over = watch.over
-        """Ends the limit of a read that brought a chunk, or the end of the body."""
 
     def begin(self) -> None:
         """Begin the limit of a read that waits."""
@@ -324,8 +327,8 @@ class ReadTimer:
         running = self._running = self._limits.of(self._limit)
         return await self._watch(running[1], read)
 
-    def begun(self) -> None:
-        """Note the first chunk: the limits of later reads are others."""
+    def first_came(self) -> None:
+        """Limit later reads by `idle`, because the first chunk has arrived."""
         self._limit = "idle"
         self._running = self._limits.of("idle")
 

@@ -37,7 +37,7 @@ enum Phase {
     Over,
 }
 
-/// Something that a step has waited for.
+/// Awaitable that a step keeps while the event loop waits for it.
 struct Waiting {
     awaitable: Py<PyAny>,
     /// The chunks whose limits apply to this read.
@@ -45,9 +45,9 @@ struct Waiting {
 }
 
 impl Waiting {
-    fn into_bound(self, py: Python<'_>) -> Inner<'_> {
+    fn into_bound(self, py: Python<'_>) -> Awaited<'_> {
         let timed = self.timed.map(|chunks| chunks.into_bound(py));
-        Inner { awaitable: self.awaitable.into_bound(py), timed, waited: true }
+        Awaited { awaitable: self.awaitable.into_bound(py), timed, waited: true }
     }
 
     /// End the limit of a read that is given up.
@@ -56,14 +56,14 @@ impl Waiting {
     }
 }
 
-/// Something that a step waits for.
-struct Inner<'py> {
+/// Awaitable that a step drives now.
+struct Awaited<'py> {
     awaitable: Bound<'py, PyAny>,
     timed: Option<Bound<'py, AsyncTimedChunks>>,
     waited: bool,
 }
 
-impl<'py> Inner<'py> {
+impl<'py> Awaited<'py> {
     /// Resume with the event loop's answer, or with its exception.
     fn advance(&self, input: PyResult<&Bound<'py, PyAny>>) -> Outcome<'py> {
         match &self.timed {
@@ -82,7 +82,7 @@ impl<'py> Inner<'py> {
 
 /// Next action of a step.
 enum Next<'py> {
-    Wait(Wait, Inner<'py>),
+    Wait(Wait, Awaited<'py>),
     Value(Bound<'py, PyAny>),
     End,
 }
@@ -90,7 +90,7 @@ enum Next<'py> {
 impl<'py> Next<'py> {
     /// Wait for the result of a coroutine function of the Python half.
     fn wait(wait: Wait, awaitable: Bound<'py, PyAny>) -> PyResult<Self> {
-        Ok(Self::Wait(wait, Inner { awaitable: awaited(awaitable)?, timed: None, waited: false }))
+        Ok(Self::Wait(wait, Awaited { awaitable: awaited(awaitable)?, timed: None, waited: false }))
     }
 }
 
@@ -196,7 +196,7 @@ impl StreamAwaitable {
         };
         match next {
             Ok(awaitable) => {
-                let inner = Inner { awaitable, timed: timed.cloned(), waited: false };
+                let inner = Awaited { awaitable, timed: timed.cloned(), waited: false };
                 Ok(Next::Wait(Wait::Chunk, inner))
             }
             Err(error) => self.raised(py, Wait::Chunk, error),

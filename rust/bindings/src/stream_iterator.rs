@@ -64,19 +64,18 @@ impl StreamIterator {
             if let Ok(Some(chunk)) = &read {
                 StreamReader::note_chunk(this, chunk)?;
             }
-            let teed = match &read {
-                Ok(Some(chunk)) => reader.tee(stream, chunk)?,
-                _ => None,
-            };
             let slow = match read {
-                _ if teed.is_some() => Ok(teed.unwrap_or_else(|| py.None().into_bound(py))),
-                Ok(Some(chunk)) if !reader.is_diverted() => {
-                    if let Some(value) = StreamReader::absorb(this, form, &chunk)? {
-                        return Ok(Some(value));
+                Ok(Some(chunk)) => match reader.tee(stream, &chunk)? {
+                    Some(handled) => Ok(handled),
+                    None if reader.is_diverted() => {
+                        stream.call_method1(intern!(py, "_received"), (chunk,))
                     }
-                    continue;
-                }
-                Ok(chunk) => stream.call_method1(intern!(py, "_received"), (chunk,)),
+                    None => match StreamReader::absorb(this, form, &chunk)? {
+                        Some(value) => return Ok(Some(value)),
+                        None => continue,
+                    },
+                },
+                Ok(None) => stream.call_method1(intern!(py, "_received"), (py.None(),)),
                 Err(error) => stream.call_method1(intern!(py, "_failed"), (error.into_value(py),)),
             };
             let batch = slow?.cast_into::<DeltaBatch>()?;

@@ -5,7 +5,7 @@
 //! The timer is a Python object with these methods:
 //! - `begin()`: a read waits from now on;
 //! - `over()`: the read that waited is over;
-//! - `begun()`: the first chunk has arrived;
+//! - `first_came()`: the first chunk has arrived;
 //! - `failed(exception)` returns the exception to raise;
 //! - `wrapped(read)` returns an awaitable around a read, where the event loop limits a wait by a scope around it.
 //!
@@ -79,7 +79,7 @@ impl AsyncTimedChunks {
                 // Only the reader writes this, so that a load is enough.
                 if !self.begun.load(Ordering::Relaxed) {
                     self.begun.store(true, Ordering::Relaxed);
-                    self.timer.bind(py).call_method0(intern!(py, "begun"))?;
+                    self.timer.bind(py).call_method0(intern!(py, "first_came"))?;
                 }
                 if waited {
                     self.over(py)?;

@@ -18,7 +18,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import deltafold
-from deltafold import Decoder, Fold, MessageAssembler, ModelError, Transcoder
+from deltafold import Decoder, Encoder, Fold, MessageAssembler, ModelError, Transcoder
+from deltafold.transports.requests import HttpRequest
+from deltafold.transports.sources import AsyncSource, Source
+from deltafold.transports.timeouts import Limits, timed_chunks, watch
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT / "benches"))
@@ -107,6 +110,56 @@ def transcode(dialect: str, chunks: Sequence[bytes]) -> None:
         transcoding.close()
 
 
+class Arriving:
+    """A transport whose body is waited for before each chunk, as on a connection."""
+
+    def __init__(self, chunks: Sequence[bytes]) -> None:
+        self._chunks = chunks
+
+    def open(self, request: HttpRequest) -> Source:
+        """Refuse: the program calls Models asynchronously."""
+        raise NotImplementedError
+
+    async def open_async(self, request: HttpRequest) -> AsyncSource:
+        """Return the body."""
+        left = iter(self._chunks)
+
+        async def read() -> bytes:
+            await asyncio.sleep(0)
+            return next(left, b"")
+
+        async def chunks() -> AsyncIterator[bytes]:
+            while chunk := await read():
+                yield chunk
+
+        within = watch()
+
+        async def close() -> None:
+            within.close()
+
+        timed = timed_chunks(chunks(), Limits(request.timeouts), within, read)
+        return AsyncSource(timed, close, 200, {"content-type": "text/event-stream"})
+
+
+async def relay(dialect: str, chunks: Sequence[bytes], rounds: int) -> None:
+    """Call a Model, as a gateway does: write each read in other protocols, or hand on its bytes."""
+    make: Any = {
+        "openai-chat": deltafold.OpenAIChatModel,
+        "anthropic-messages": deltafold.AnthropicModel,
+    }[dialect]
+    model = make({"model_id": "m"}, client=Arriving(chunks), api_key="unused")
+    for _ in range(rounds):
+        for target in ("openai-chat", "anthropic-messages", "openai-responses"):
+            encoder = Encoder(target)
+            async with model.stream("What is this?") as stream:
+                async for batch in stream.batches():
+                    encoder.feed(batch)
+            encoder.close()
+        passed: list[bytes] = []
+        async with model.stream("What is this?", tee=passed.append) as stream:
+            read_message(await stream.final_message())
+
+
 def every_way(dialect: str, chunks: Sequence[bytes], rounds: int) -> None:
     """Read a stream in every way, so many times."""
     for _ in range(rounds):
@@ -123,6 +176,8 @@ def common() -> None:
         every_way(dialect, feeds(dialect, 2000, "16 KiB"), ROUNDS)
         every_way(dialect, feeds(dialect, 20, "1 event"), SHORT_ROUNDS)
         every_way(dialect, arguments_feeds(dialect, ARGUMENTS, 8), ROUNDS)
+        asyncio.run(relay(dialect, feeds(dialect, 2000, "1 event"), ROUNDS))
+        asyncio.run(relay(dialect, feeds(dialect, 20, "1 event"), SHORT_ROUNDS))
     every_way("openai-chat", logprob_feeds(500, 5), ROUNDS)
     for alternatives in (0, 5):
         for _ in range(SHORT_ROUNDS // 10):

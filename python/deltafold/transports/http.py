@@ -531,7 +531,8 @@ def _timed(source: AsyncSource, limits: Limits, watch: Watch) -> AsyncSource:
         watch.close()
         await end()
 
-    source.chunks, source.limits = timed_chunks(source.chunks, limits, watch), limits
+    source.chunks = timed_chunks(source.chunks, limits, watch, source.read)
+    source.limits, source.read = limits, None
     source.close = close
     return source
 

@@ -243,6 +243,7 @@ def source_of_aiohttp(response: object) -> AsyncSource:
         _headers(response),
         over_connection=True,
         is_over=getattr(content, "at_eof", None),
+        read=getattr(content, "readany", None),
     )
 
 

@@ -47,6 +47,8 @@ class AsyncSource:
         limits: the limits that the chunks obey, None if they obey none.
         is_over: whether the body has come to its end and nothing of it is left to read; None if the
             client does not know.
+        read: awaits the next bytes of `chunks`, which are empty at the end, with less work than
+            `chunks` itself; None if the client has no such function.
     """
 
     chunks: AsyncIterator[bytes]
@@ -57,6 +59,7 @@ class AsyncSource:
     lines: bool = False
     limits: "Limits | None" = None
     is_over: Callable[[], bool] | None = None
+    read: Callable[[], Awaitable[bytes]] | None = None
 
 
 @runtime_checkable

@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol, Self, TypeAlias, TypeVar, cast
 
-from deltafold._core import AsyncTimedChunks
+from deltafold._core import AsyncTimedChunks, TaskWatch
 
 T = TypeVar("T")
 Limit: TypeAlias = Literal["connect", "first_byte", "idle", "total"]
@@ -93,6 +93,20 @@ class Limits:
         """Return whether the limit is set."""
         return getattr(self.timeouts, limit) is not None
 
+    def failed(self, raised: BaseException, limit: Limit | None, is_late: bool) -> BaseException:
+        """Return the exception to raise where a read within a limit has raised this one.
+
+        Args:
+            raised: the exception of the read.
+            limit: the limit that the read would have reached first.
+            is_late: whether the read was cancelled because it took too long.
+        """
+        if limit is None or not (is_late or is_timeout(raised)):
+            return raised
+        missed = self.missed(limit)
+        missed.__cause__ = raised
+        return missed
+
     def missed(self, limit: Limit) -> TimeoutError:
         """Make the error that names the exceeded limit."""
         seconds = cast("float | None", getattr(self.timeouts, limit))
@@ -156,27 +170,22 @@ def under_asyncio() -> bool:
 
 def watch() -> "Watch":
     """Return the limiter of one task's waits, under asyncio or trio; the caller closes it."""
-    return _AsyncioWatch() if under_asyncio() else _TrioWatch()
+    try:
+        return _AsyncioWatch(asyncio.get_running_loop())
+    except RuntimeError:
+        return _TrioWatch()
 
 
 class ExpiredError(TimeoutError):
     """A wait of a `Watch` took too long."""
 
 
-class _AsyncioWatch:
-    """Cancels the task that waits too long, as `asyncio.timeout` does, with one timer for all."""
+class _AsyncioWatch(TaskWatch):
+    """Cancels the task that waits too long."""
 
-    __slots__ = ("_cancelling", "_due", "_expired", "_loop", "_rings", "_task", "_timer")
+    __slots__ = ()
 
     is_scope = False
-
-    def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._task: asyncio.Task[object] | None = None
-        self._timer: asyncio.TimerHandle | None = None
-        self._cancelling = 0
-        self._due = self._rings = math.inf
-        self._expired = False
 
     async def __call__(self, seconds: float | None, waiting: Awaitable[T]) -> T:
         self.begin(seconds)
@@ -187,60 +196,7 @@ class _AsyncioWatch:
                 raise ExpiredError from cancelled
             raise
         finally:
-            self._task = None
-
-    def begin(self, seconds: float | None) -> None:
-        """Begin a wait of the current task."""
-        # Only a task can await.
-        task: asyncio.Task[object] = asyncio.current_task(self._loop)  # type: ignore[assignment]
-        self._task = task
-        self._cancelling = task.cancelling()
-        self._expired = False
-        due = self._due = math.inf if seconds is None else self._loop.time() + seconds
-        if due < self._rings:
-            self._set()
-
-    def allow(self, seconds: float | None) -> None:
-        """Let the wait take so many seconds from now on; None is no limit."""
-        if self._task is not None:
-            self._due = math.inf if seconds is None else self._loop.time() + seconds
-            if self._due < self._rings:
-                self._set()
-
-    def over(self) -> None:
-        """End the wait, whose timer runs on for the next one."""
-        self._task = None
-
-    def has_cancelled(self, raised: BaseException) -> bool:
-        """Return whether a wait ended in a cancellation of this object, and take it back."""
-        return (
-            self._expired
-            and self._task is not None
-            and isinstance(raised, asyncio.CancelledError)
-            and self._task.uncancel() <= self._cancelling
-        )
-
-    def close(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-            self._rings = math.inf
-
-    def _set(self) -> None:
-        self.close()
-        self._rings = self._due
-        self._timer = self._loop.call_at(self._due, self._ring)
-
-    def _ring(self) -> None:
-        self._timer = None
-        self._rings = math.inf
-        if self._task is None or self._due == math.inf:
-            return
-        if self._loop.time() < self._due:
-            self._set()
-        else:
-            self._expired = True
-            self._task.cancel()
+            self.over()
 
 
 class _CancelScope(Protocol):
@@ -276,80 +232,33 @@ class _TrioWatch:
         finally:
             self._scope = None
 
-    def begin(self, seconds: float | None) -> None:
-        """Do nothing: a scope begins with the call of the watch."""
-
     def allow(self, seconds: float | None) -> None:
         """Let the wait take so many seconds from now on; None is no limit."""
         if self._scope is not None:
             now = self._trio.current_time()
             self._scope.deadline = math.inf if seconds is None else now + seconds
 
-    def over(self) -> None:
-        """Do nothing: a scope ends with its wait."""
-
-    def has_cancelled(self, _raised: BaseException) -> bool:
-        """Return False: the scope takes its cancellation back by itself."""
-        return False
-
     def close(self) -> None:
-        """Do nothing, as above."""
+        """Do nothing: a scope ends with its wait."""
 
 
 Watch: TypeAlias = _AsyncioWatch | _TrioWatch
 """Awaits something for so many seconds at most, then raises `ExpiredError`."""
 
 
-class ReadTimer:
-    """Limits of the reads of one body, for `AsyncTimedChunks` of the extension.
-
-    Attributes:
-        over: ends the limit of a read that brought a chunk, or the end of the body.
-    """
-
-    __slots__ = ("_limit", "_limits", "_running", "_watch", "over")
-
-    def __init__(self, limits: Limits, watch: Watch) -> None:
-        self._limits = limits
-        self._watch = watch
-        self._limit: Limit = "first_byte"
-        self._running: tuple[Limit, float | None] = limits.of("first_byte")
-        self.over = watch.over
-
-    def begin(self) -> None:
-        """Begin the limit of a read that waits."""
-        if self._limits.ends is not None:
-            self._running = self._limits.of(self._limit)
-        self._watch.begin(self._running[1])
-
-    async def wrapped(self, read: Awaitable[bytes]) -> bytes:
-        """Await a read within its limit, where a scope is needed for this."""
-        running = self._running = self._limits.of(self._limit)
-        return await self._watch(running[1], read)
-
-    def first_came(self) -> None:
-        """Limit later reads by `idle`, because the first chunk has arrived."""
-        self._limit = "idle"
-        self._running = self._limits.of("idle")
-
-    def failed(self, raised: BaseException) -> BaseException:
-        """Return the exception to raise where a read has raised this one."""
-        limit, seconds = self._running
-        is_late = self._watch.has_cancelled(raised)
-        self._watch.over()
-        if is_late or (seconds is not None and is_timeout(raised)):
-            missed = self._limits.missed(limit)
-            missed.__cause__ = raised
-            return missed
-        return raised
-
-
-def timed_chunks(chunks: AsyncIterator[bytes], limits: Limits, watch: Watch) -> AsyncTimedChunks:
+def timed_chunks(
+    chunks: AsyncIterator[bytes],
+    limits: Limits,
+    watch: Watch,
+    read: Callable[[], Awaitable[bytes]] | None = None,
+) -> AsyncTimedChunks:
     """Return the chunks of a body that is awaited, each within its limit.
 
     Args:
         chunks: the body.
         limits: the limits of the call.
         watch: limits the waits; its owner closes it.
+        read: awaits the next bytes of the body, which are empty at the end, with less work than
+            `chunks`.
     """
-    return AsyncTimedChunks(chunks, ReadTimer(limits, watch), wraps=watch.is_scope)
+    return AsyncTimedChunks(chunks, limits, watch, read)

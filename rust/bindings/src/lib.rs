@@ -57,6 +57,7 @@ mod stream_awaitable;
 mod stream_iterator;
 mod stream_reader;
 mod stream_timer;
+mod task_watch;
 mod text;
 mod text_message;
 mod timed_chunks;
@@ -121,6 +122,8 @@ mod _core {
     use crate::stream_reader::StreamReader;
     #[pymodule_export]
     use crate::stream_timer::{StreamTimer, StreamTimes};
+    #[pymodule_export]
+    use crate::task_watch::TaskWatch;
     #[pymodule_export]
     use crate::text_message::text_message;
     #[pymodule_export]

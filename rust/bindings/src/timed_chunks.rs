@@ -1,15 +1,16 @@
 //! `AsyncTimedChunks`: the chunks of an asynchronous body, each within its limit, without a coroutine of Python for a chunk.
 //!
-//! In: an asynchronous iterator of chunks, and the timer of its reads.  Out: the same chunks.
+//! In: an asynchronous iterator of chunks, the limits of the call, and the watch of its waits.  Out: the same chunks.
 //!
-//! The timer is a Python object with these methods:
-//! - `begin()`: a read waits from now on;
-//! - `over()`: the read that waited is over;
-//! - `first_came()`: the first chunk has arrived;
-//! - `failed(exception)` returns the exception to raise;
-//! - `wrapped(read)` returns an awaitable around a read, where the event loop limits a wait by a scope around it.
+//! The limits are a Python object with these members:
+//! - `timeouts`, with `first_byte` and `idle` in seconds, or `None`;
+//! - `ends`: when the whole call has to be over, or `None`;
+//! - `of(limit)` returns the limit that a wait reaches first, and the seconds that are left until then;
+//! - `failed(exception, limit, is_late)` returns the exception to raise.
 //!
-//! Law: a chunk that is ready costs no call of the timer.
+//! The watch is a `TaskWatch`.  Any other watch limits a wait by a scope around it: `watch(seconds, read)` returns an awaitable.
+//!
+//! Law: a chunk that is ready costs no look at the clock.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -17,35 +18,74 @@ use pyo3::exceptions::{PyRuntimeError, PyStopAsyncIteration};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 
 use crate::awaiting::{self, Outcome, awaited, resumed, returning, thrown_into};
 use crate::errors;
+use crate::task_watch::TaskWatch;
 use crate::try_lock::TryLock;
 
 /// Chunks of a body that is awaited, each within its limit.
 ///
 /// Args:
 ///     chunks: the body.
-///     timer: the timer of the reads.
-///     wraps: whether `timer.wrapped` limits the reads.
+///     limits: the limits of the call.
+///     watch: limits the waits.
+///     read: returns an awaitable of the next bytes, which are empty at the end; read instead of `chunks`.
 #[pyclass(frozen, module = "deltafold._core")]
 pub(crate) struct AsyncTimedChunks {
     chunks: Py<PyAny>,
-    timer: Py<PyAny>,
-    wraps: bool,
+    read: Option<Py<PyAny>>,
+    limits: Py<PyAny>,
+    watch: Watch,
+    first_byte: Option<f64>,
+    idle: Option<f64>,
     /// A chunk has arrived.
     begun: AtomicBool,
+    /// The wait ends with the whole call.
+    by_total: AtomicBool,
+}
+
+/// Limiter of the waits.
+enum Watch {
+    Task(Py<TaskWatch>),
+    Scope(Py<PyAny>),
 }
 
 impl AsyncTimedChunks {
     /// Return what drives the next read.
     pub(crate) fn next<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let (py, chunks) = (this.py(), this.get());
-        let mut read = chunks.chunks.bind(py).call_method0(intern!(py, "__anext__"))?;
-        if chunks.wraps {
-            read = chunks.timer.bind(py).call_method1(intern!(py, "wrapped"), (read,))?;
+        let read = match &chunks.read {
+            Some(read) => read.bind(py).call0()?,
+            None => chunks.chunks.bind(py).call_method0(intern!(py, "__anext__"))?,
+        };
+        match &chunks.watch {
+            Watch::Task(_) => awaited(read),
+            Watch::Scope(scope) => awaited(scope.bind(py).call1((chunks.seconds(py)?, read))?),
         }
-        awaited(read)
+    }
+
+    /// Return the name of the limit of a read, and its seconds.
+    fn limit(&self) -> (&'static str, Option<f64>) {
+        if self.begun.load(Ordering::Relaxed) {
+            ("idle", self.idle)
+        } else {
+            ("first_byte", self.first_byte)
+        }
+    }
+
+    /// Return the seconds that the next wait may take.
+    fn seconds(&self, py: Python<'_>) -> PyResult<Option<f64>> {
+        let (limit, seconds) = self.limit();
+        let limits = self.limits.bind(py);
+        if limits.getattr(intern!(py, "ends"))?.is_none() {
+            return Ok(seconds);
+        }
+        let first = limits.call_method1(intern!(py, "of"), (limit,))?;
+        let (first, seconds): (Bound<'_, PyString>, _) = first.extract()?;
+        self.by_total.store(first == "total", Ordering::Relaxed);
+        Ok(seconds)
     }
 
     /// Resume a read with an answer or an exception of the event loop.  `waited` is whether it has waited before.
@@ -70,19 +110,21 @@ impl AsyncTimedChunks {
     ) -> PyResult<Outcome<'py>> {
         match outcome {
             Outcome::Yielded(value) => {
-                if !waited {
-                    self.timer.bind(py).call_method0(intern!(py, "begin"))?;
+                if let (false, Watch::Task(watch)) = (waited, &self.watch) {
+                    TaskWatch::begin(watch.bind(py), self.seconds(py)?)?;
                 }
                 Ok(Outcome::Yielded(value))
             }
             Outcome::Returned(value) => {
+                if waited {
+                    self.over(py)?;
+                }
+                if self.read.is_some() && value.len()? == 0 {
+                    return Ok(Outcome::Raised(PyStopAsyncIteration::new_err(())));
+                }
                 // Only the reader writes this, so that a load is enough.
                 if !self.begun.load(Ordering::Relaxed) {
                     self.begun.store(true, Ordering::Relaxed);
-                    self.timer.bind(py).call_method0(intern!(py, "first_came"))?;
-                }
-                if waited {
-                    self.over(py)?;
                 }
                 Ok(Outcome::Returned(value))
             }
@@ -90,26 +132,61 @@ impl AsyncTimedChunks {
                 self.over(py)?;
                 Ok(Outcome::Raised(error))
             }
-            Outcome::Raised(error) => {
-                let failed = (error.into_value(py),);
-                let error = self.timer.bind(py).call_method1(intern!(py, "failed"), failed)?;
-                Ok(Outcome::Raised(PyErr::from_value(error)))
-            }
+            Outcome::Raised(error) => self.failed(py, error).map(Outcome::Raised),
         }
+    }
+
+    /// Return the exception to raise where a read has raised this one.
+    fn failed(&self, py: Python<'_>, error: PyErr) -> PyResult<PyErr> {
+        let is_late = match &self.watch {
+            Watch::Task(watch) => watch.get().has_cancelled(error.value(py))?,
+            Watch::Scope(_) => false,
+        };
+        self.over(py)?;
+        let limit = match self.limit() {
+            _ if self.by_total.load(Ordering::Relaxed) => Some("total"),
+            (limit, Some(_)) => Some(limit),
+            (_, None) => None,
+        };
+        let failed = (error.into_value(py), limit, is_late);
+        let error = self.limits.bind(py).call_method1(intern!(py, "failed"), failed)?;
+        Ok(PyErr::from_value(error))
     }
 
     /// End the limit of a read that is given up.
     pub(crate) fn over(&self, py: Python<'_>) -> PyResult<()> {
-        self.timer.bind(py).call_method0(intern!(py, "over")).map(drop)
+        match &self.watch {
+            Watch::Task(watch) => watch.get().over(py),
+            Watch::Scope(_) => Ok(()),
+        }
     }
 }
 
 #[pymethods]
 impl AsyncTimedChunks {
     #[new]
-    #[pyo3(signature = (chunks, timer, *, wraps))]
-    fn new(chunks: Py<PyAny>, timer: Py<PyAny>, wraps: bool) -> Self {
-        Self { chunks, timer, wraps, begun: AtomicBool::new(false) }
+    #[pyo3(signature = (chunks, limits, watch, read=None))]
+    fn new(
+        chunks: Py<PyAny>,
+        limits: Bound<'_, PyAny>,
+        watch: Bound<'_, PyAny>,
+        read: Option<Py<PyAny>>,
+    ) -> PyResult<Self> {
+        let py = limits.py();
+        let timeouts = limits.getattr(intern!(py, "timeouts"))?;
+        Ok(Self {
+            chunks,
+            read,
+            first_byte: timeouts.getattr(intern!(py, "first_byte"))?.extract()?,
+            idle: timeouts.getattr(intern!(py, "idle"))?.extract()?,
+            limits: limits.unbind(),
+            watch: match watch.cast_into::<TaskWatch>() {
+                Ok(watch) => Watch::Task(watch.unbind()),
+                Err(other) => Watch::Scope(other.into_inner().unbind()),
+            },
+            begun: AtomicBool::new(false),
+            by_total: AtomicBool::new(false),
+        })
     }
 
     fn __aiter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -123,7 +200,12 @@ impl AsyncTimedChunks {
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.chunks)?;
-        visit.call(&self.timer)
+        visit.call(&self.read)?;
+        visit.call(&self.limits)?;
+        match &self.watch {
+            Watch::Task(watch) => visit.call(watch),
+            Watch::Scope(watch) => visit.call(watch),
+        }
     }
 }
 

@@ -24,6 +24,7 @@ from deltafold import data_types, excerpts
 from deltafold._core import (
     AsyncStreamIterator,
     DeltaBatch,
+    Encoder,
     MessageDelta,
     StreamAwaitable,
     StreamIterator,
@@ -367,6 +368,15 @@ class AsyncDeltaStream(_Stream):
             ModelError: the stream ended in an error; all received text was yielded before.
         """
         return AsyncStreamIterator.texts(self._core, self)
+
+    def writes_to(self, encoder: Encoder) -> None:
+        """Name the encoder that is fed with the deltas of this stream.
+
+        This is a hint for processes with thousands of streams. While the HTTP client prepares the
+        next chunk, the processor loads the memory of the encoder too, which other streams have
+        displaced from its caches.
+        """
+        self._core.fetch_with(encoder)
 
     async def final_message(self) -> "data_types.Message":
         """Read to the end and return the message.

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use deltafold::contract::{ContractViolation, Delta, ErrorCode, Failure, Output, Payload};
 use deltafold::encode::{Note, Out};
+use deltafold::memory::{self, Tell};
 use deltafold::target::{self, AnswersEncoder, Encoder as Core, Headers, WholeBody};
 use pyo3::exceptions::PyTypeError;
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -177,6 +178,14 @@ impl Written {
 }
 
 impl Encoder {
+    /// Tell the memory that most deltas need.
+    pub(crate) fn memory(&self, tell: &mut Tell<'_>) {
+        if let Ok(core) = self.core.try_lock() {
+            memory::of(self, tell);
+            core.memory(tell);
+        }
+    }
+
     /// Let the core run `f`, and return the written bytes or mappings.
     fn write<'py>(
         &self,

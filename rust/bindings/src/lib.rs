@@ -49,6 +49,7 @@ mod partial_json;
 mod partial_tree;
 mod payload;
 mod plain_json;
+mod prefetch;
 mod recent_bytes;
 mod refusal;
 mod signals;

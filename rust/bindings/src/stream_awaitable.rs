@@ -131,6 +131,9 @@ impl StreamAwaitable {
                 next => return Err(self.done(py, next)),
             },
             Phase::Waiting(wait, inner) => {
+                if wait == Wait::Chunk {
+                    self.reader.get().prefetch();
+                }
                 let inner = inner.into_bound(py);
                 let outcome = inner.advance(input.as_ref().map_err(|error| error.clone_ref(py)));
                 (wait, inner, outcome)
@@ -142,7 +145,14 @@ impl StreamAwaitable {
                     self.swap(py, Phase::Waiting(wait, inner.unbind()))?;
                     return Ok(value);
                 }
-                Outcome::Returned(value) => self.returned(py, wait, value),
+                Outcome::Returned(value) => {
+                    let timed = if inner.waited { inner.timed.as_ref() } else { None };
+                    let next = self.returned(py, wait, value);
+                    if let Some(timed) = timed {
+                        self.reader.get().note_memory(timed.get());
+                    }
+                    next
+                }
                 Outcome::Raised(error) => self.raised(py, wait, error),
             };
             match next {

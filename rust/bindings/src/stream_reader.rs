@@ -20,6 +20,7 @@ use std::sync::{Arc, OnceLock};
 
 use deltafold::contract::{DeltaBatch as CoreBatch, DeltaKind, Payload};
 use deltafold::fold::{Part, Status};
+use deltafold::memory;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -29,12 +30,15 @@ use crate::assembler::MessageAssembler;
 use crate::batch::{self, DeltaBatch};
 use crate::clock::Timestamp;
 use crate::decoder::{Decoder, Taken};
+use crate::encoder::Encoder;
 use crate::errors;
 use crate::fold;
 use crate::fold_state::FoldState;
 use crate::line_watch::LineWatch;
+use crate::prefetch::Pieces;
 use crate::recent_bytes::RecentBytes;
 use crate::stream_timer::{StreamTimer, StreamTimes};
+use crate::timed_chunks::AsyncTimedChunks;
 use crate::try_lock::TryLock;
 
 /// Kind of value that a reader of a stream takes from each read.
@@ -82,6 +86,8 @@ pub(crate) struct StreamReader {
     chunks: TryLock<Option<Py<PyAny>>>,
     /// Receives each chunk before it is decoded.
     tee: OnceLock<Py<PyAny>>,
+    /// Is fed with the deltas by the caller.
+    encoder: OnceLock<Py<Encoder>>,
     /// Number of changes of `chunks`.
     changes: AtomicUsize,
     pending: TryLock<Option<Arc<Pending>>>,
@@ -106,6 +112,8 @@ pub(crate) struct StreamReader {
     /// The last chunks are kept.
     keeps: AtomicBool,
     recent: TryLock<RecentBytes>,
+    /// Memory that the last chunk needed.
+    pieces: TryLock<Pieces>,
 }
 
 /// A read in progress.
@@ -135,6 +143,35 @@ impl StreamReader {
     /// Set whether a read is in progress.
     pub(crate) fn set_reading(&self, reading: bool) {
         self.busy.store(reading, Ordering::Release);
+    }
+
+    /// Ask the processor for the memory that the next chunk needs.
+    pub(crate) fn prefetch(&self) {
+        if let Ok(pieces) = self.pieces.try_lock() {
+            pieces.fetch();
+        }
+    }
+
+    /// Note the memory that the next chunk will need, which is that of this one.
+    pub(crate) fn note_memory(&self, chunks: &AsyncTimedChunks) {
+        let (decoder, assembler) = (self.decoder.get(), self.assembler.get());
+        let (Ok(mut pieces), Ok(core), Ok(state)) =
+            (self.pieces.try_lock(), decoder.core().try_lock(), assembler.state().try_lock())
+        else {
+            return;
+        };
+        pieces.replace(|tell| {
+            memory::of(self, tell);
+            chunks.memory(tell);
+            self.timer.memory(tell);
+            memory::of(decoder, tell);
+            memory::of(assembler, tell);
+            core.memory(tell);
+            state.core().memory(tell);
+            if let Some(encoder) = self.encoder.get() {
+                encoder.get().memory(tell);
+            }
+        });
     }
 
     pub(crate) fn has_ended(&self) -> bool {
@@ -435,6 +472,7 @@ impl StreamReader {
             timer: StreamTimer::new(None),
             chunks: TryLock::new(None),
             tee: OnceLock::new(),
+            encoder: OnceLock::new(),
             changes: AtomicUsize::new(0),
             pending: TryLock::new(None),
             busy: AtomicBool::new(false),
@@ -449,6 +487,7 @@ impl StreamReader {
             line_watch: TryLock::default(),
             keeps: AtomicBool::new(false),
             recent: TryLock::default(),
+            pieces: TryLock::default(),
         })
     }
 
@@ -503,6 +542,11 @@ impl StreamReader {
     /// Give each chunk to a tee before it is decoded; a later tee is ignored.
     fn give_chunks(&self, tee: Py<PyAny>) {
         drop(self.tee.set(tee));
+    }
+
+    /// Fetch the memory of an encoder, which is fed with the deltas, with that of the stream; a later encoder is ignored.
+    fn fetch_with(&self, encoder: Py<Encoder>) {
+        drop(self.encoder.set(encoder));
     }
 
     /// Call `_show_end` at the end.
@@ -570,6 +614,9 @@ impl StreamReader {
         visit.call(&self.call)?;
         if let Some(tee) = self.tee.get() {
             visit.call(tee)?;
+        }
+        if let Some(encoder) = self.encoder.get() {
+            visit.call(encoder)?;
         }
         match self.chunks.try_lock() {
             Ok(chunks) => visit.call(&*chunks),

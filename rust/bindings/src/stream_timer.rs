@@ -7,6 +7,7 @@
 
 use std::time::Instant;
 
+use deltafold::memory::{self, Tell};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 
@@ -107,6 +108,15 @@ fn class(gap: u64) -> u32 {
 impl StreamTimer {
     pub(crate) fn new(clock: Option<Py<PyAny>>) -> Self {
         Self { clock: Callback::new(clock), made: Instant::now(), state: TryLock::default() }
+    }
+
+    /// Tell the memory that a read needs, beside the timer's own.
+    pub(crate) fn memory(&self, tell: &mut Tell<'_>) {
+        if let Ok(state) = self.state.try_lock()
+            && let Some(gap) = state.times.gaps.get(state.last)
+        {
+            memory::of(gap, tell);
+        }
     }
 
     fn now(&self, py: Python<'_>) -> PyResult<u64> {

@@ -79,10 +79,7 @@ impl TaskWatch {
     }
 
     /// Return whether a wait ended in a cancellation of this object, and take it back.
-    pub(crate) fn has_cancelled(
-        &self,
-        raised: &Bound<'_, PyBaseException>,
-    ) -> PyResult<bool> {
+    pub(crate) fn has_cancelled(&self, raised: &Bound<'_, PyBaseException>) -> PyResult<bool> {
         static CANCELLED: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         let py = raised.py();
         let state = self.lock(py)?;
@@ -205,9 +202,11 @@ impl TaskWatch {
     }
 
     fn __clear__(&self) {
-        let held = self.state.try_lock().ok().map(|mut state| {
-            (mem::take(&mut state.task), mem::take(&mut state.timer))
-        });
+        let held = self
+            .state
+            .try_lock()
+            .ok()
+            .map(|mut state| (mem::take(&mut state.task), mem::take(&mut state.timer)));
         drop(held);
     }
 }

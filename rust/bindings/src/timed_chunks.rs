@@ -14,6 +14,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use deltafold::memory::{self, Tell};
 use pyo3::exceptions::{PyRuntimeError, PyStopAsyncIteration};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
@@ -63,6 +64,14 @@ impl AsyncTimedChunks {
         match &chunks.watch {
             Watch::Task(_) => awaited(read),
             Watch::Scope(scope) => awaited(scope.bind(py).call1((chunks.seconds(py)?, read))?),
+        }
+    }
+
+    /// Tell the memory that a read needs.
+    pub(crate) fn memory(&self, tell: &mut Tell<'_>) {
+        memory::of(self, tell);
+        if let Watch::Task(watch) = &self.watch {
+            memory::of(watch.get(), tell);
         }
     }
 

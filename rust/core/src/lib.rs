@@ -35,6 +35,7 @@ pub mod grammar;
 pub mod json;
 pub mod limits;
 pub mod markup;
+pub mod memory;
 pub mod provider_error;
 pub mod sink;
 pub mod target;

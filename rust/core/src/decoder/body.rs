@@ -17,6 +17,7 @@ use crate::framing::sniff::{BodyKind, BodySniffer, PAGE_BYTES};
 use crate::framing::{Framer, Framing};
 use crate::limits::Limits;
 use crate::markup::Wanted;
+use crate::memory::Tell;
 use crate::provider_error::{BODY_BYTES, Response};
 
 /// Bytes in any chunking → deltas.
@@ -47,6 +48,11 @@ impl Decoder {
     /// Build a decoder; `None` if the dialect of the options is unknown.
     pub fn new(options: Options) -> Option<Self> {
         Self::with_core(options, Core::new)
+    }
+
+    /// Tell the memory that most feeds need.
+    pub fn memory(&self, tell: &mut Tell<'_>) {
+        self.core.memory(tell);
     }
 
     pub(super) fn with_core(

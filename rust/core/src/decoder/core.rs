@@ -17,6 +17,7 @@ use crate::error::{Error, ErrorKind};
 use crate::framing::Bytes;
 use crate::json::Reader;
 use crate::json::scan::{JsonScan, Verdict};
+use crate::memory::{self, Tell};
 use crate::provider_error::ErrorObject;
 use crate::sink::Sinks;
 
@@ -73,6 +74,12 @@ impl Core {
         let stream = Arc::new(stream);
         let answers = Answers::all(Arc::clone(&stream), markup.as_ref(), state.has_choices());
         Self { state, answers, options: stream, stray: BareJson::default(), misspelt: false }
+    }
+
+    /// Tell the memory that most events need.
+    pub(super) fn memory(&self, tell: &mut Tell<'_>) {
+        memory::of(self, tell);
+        self.state.memory(tell);
     }
 
     pub(super) fn options(&self) -> &StreamOptions {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use crate::facts::Facts;
 use crate::framing::{Bytes, Framing};
 use crate::json::Result;
+use crate::memory::Tell;
 use crate::provider_error::ErrorTables;
 use crate::sink::Sinks;
 use crate::template::{self, Template};
@@ -95,6 +96,13 @@ macro_rules! registry {
             pub fn share(&mut self, shapes: &Shapes) {
                 match self {
                     $(Self::$protocol(driver) => driver.share(shapes.$protocol.as_ref()),)+
+                }
+            }
+
+            /// Tell the memory that most frames need.
+            pub fn memory(&self, tell: &mut Tell<'_>) {
+                match self {
+                    $(Self::$protocol(driver) => driver.memory(tell),)+
                 }
             }
 

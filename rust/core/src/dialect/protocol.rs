@@ -12,6 +12,7 @@ use super::choices::Followed;
 use crate::framing::Bytes;
 use crate::json::{Reader, Result};
 use crate::limits::Limits;
+use crate::memory::{self, Tell};
 use crate::sink::{DeltaSink, Sinks};
 use crate::template::{EventHandler, Shapes, StudiedFrame, Template, Templates};
 
@@ -146,6 +147,12 @@ impl<P: Protocol> ProtocolDriver<P> {
     /// Share the shapes of frames with other streams.
     pub(super) fn share(&mut self, shapes: Option<&Arc<Shapes<P::EventTemplate>>>) {
         self.templates.share(shapes);
+    }
+
+    /// Tell the memory that most frames need.
+    pub(super) fn memory(&self, tell: &mut Tell<'_>) {
+        memory::of(self, tell);
+        self.templates.memory(tell);
     }
 
     #[inline]

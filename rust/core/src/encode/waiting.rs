@@ -6,6 +6,7 @@ use super::annotations;
 use super::parts::{Call, TextPart, WholePart};
 use crate::contract::Logprobs;
 use crate::json::write_list;
+use crate::memory::{self, Tell};
 
 /// Content of a part, and its waiting share.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,6 +59,19 @@ pub(super) struct Slots {
 }
 
 impl Slots {
+    /// Tell the memory of the part that is written.
+    pub(super) fn memory(&self, tell: &mut Tell<'_>) {
+        if let Some(slot) = self.list.back() {
+            memory::of(slot, tell);
+        }
+        if let Some(Some(slot)) = self.list.back() {
+            memory::of(slot.as_ref(), tell);
+        }
+        if let Some(turn) = self.turns.front() {
+            memory::of(turn, tell);
+        }
+    }
+
     /// Add the next part; with `takes_turns` it is written after all unfinished parts that take turns.
     pub(super) fn push(&mut self, index: usize, slot: Slot, takes_turns: bool) {
         if self.list.is_empty() {

@@ -12,6 +12,7 @@ use crate::contract::{
     CallId, ContractViolation, Delta, DeltaKind, Destination, Failure, FinishReason, InputFormat,
     Laws, Logprobs, Payload, TextAttributes, TextOnlyDelta, Usage,
 };
+use crate::memory::{self, Tell};
 
 /// State of a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -177,6 +178,20 @@ pub struct MessageAssembler {
 }
 
 impl MessageAssembler {
+    /// Tell the memory that most deltas need.
+    pub fn memory(&self, tell: &mut Tell<'_>) {
+        memory::of(self, tell);
+        let Some(part) = self.parts.last() else { return };
+        memory::of(part, tell);
+        let text = match part {
+            Part::Text(part) | Part::Thinking(part) => &part.text,
+            Part::ToolCall(call) => &call.args,
+            Part::Whole(_) => return,
+        };
+        // The next text is appended.
+        tell(text.as_bytes().as_ptr_range().end, 1);
+    }
+
     /// Return the state of the message.
     pub fn status(&self) -> Status {
         self.status

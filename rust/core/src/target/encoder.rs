@@ -10,6 +10,7 @@ use super::verified::Verified;
 use super::whole::{Headers, headers, page};
 use crate::contract::{ContractViolation, Delta, Output, TextOnlyDelta};
 use crate::encode::{Note, Out, Page, Settings};
+use crate::memory::{self, Tell};
 
 /// Encoder of one stream.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,6 +32,12 @@ impl Encoder {
             page: page(target, settings, objects),
             verified: Verified::new(target.name, is_checked, false),
         }
+    }
+
+    /// Tell the memory that most deltas need.
+    pub fn memory(&self, tell: &mut Tell<'_>) {
+        memory::of(self, tell);
+        self.stream.memory(tell);
     }
 
     /// Return the name of the target.

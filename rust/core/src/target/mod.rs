@@ -29,6 +29,7 @@ use crate::dialect::openai_responses::write::ResponsesWriter;
 use crate::encode::{Answers, Form, Page, Sequencer, Writer};
 
 use crate::fold::MessageAssembler;
+use crate::memory::Tell;
 
 /// A row of the list of targets.
 #[derive(Clone, Copy, Debug)]
@@ -73,6 +74,10 @@ macro_rules! targets {
         }
 
         impl State {
+            fn memory(&self, tell: &mut Tell<'_>) {
+                match self { $(Self::$variant(state) => state.memory(tell),)+ }
+            }
+
             fn status(&self) -> Option<u16> {
                 match self { $(Self::$variant(state) => state.status(),)+ }
             }

@@ -10,6 +10,7 @@ use crate::contract::{
     Payload, TextOnlyDelta,
 };
 use crate::encode::Page;
+use crate::memory::Tell;
 
 /// Order of one answer.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,6 +35,11 @@ impl Stream {
             failure: None,
             http_request_id: None,
         }
+    }
+
+    /// Tell the memory that most deltas need, beside its own.
+    pub(super) fn memory(&self, tell: &mut Tell<'_>) {
+        self.state.memory(tell);
     }
 
     pub(super) fn status(&self) -> Option<u16> {

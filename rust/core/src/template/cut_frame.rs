@@ -12,6 +12,7 @@ use super::framed_json::FramedJson;
 use super::token::{Kind, MAX_TOKENS, Token, TokenSpan};
 use crate::framing::Bytes;
 use crate::json::{Reader, Str};
+use crate::memory::{self, Tell};
 
 /// Maximum number of holes of a template of one stream.
 const MAX_HOLES: usize = 8;
@@ -73,6 +74,12 @@ impl CutFrame {
         let fits = spans.len() <= MAX_TOKENS;
         let frame = FramedJson::new(json, wire);
         fits.then(|| Self { name: name.into(), frame, spans, segments: Vec::new() })
+    }
+
+    /// Tell the memory that a comparison needs.
+    pub(super) fn memory(&self, tell: &mut Tell<'_>) {
+        memory::of(self.frame.wire.as_bytes(), tell);
+        memory::of(self.segments.as_slice(), tell);
     }
 
     /// Return the name.

@@ -11,6 +11,7 @@ use super::event::{EventHandler, StudiedFrame, Template};
 use super::shapes::{Shapes, SharedShapes, Sought};
 use super::token::MAX_TOKENS;
 use crate::framing::{Bytes, WholeEvent};
+use crate::memory::{self, Tell};
 
 /// Maximum number of templates at a time.  Few kinds of event alternate in one stretch of a stream.
 const MAX_TEMPLATES: usize = 3;
@@ -42,6 +43,14 @@ impl<E: Template> Templates<E> {
     /// Share the shapes of frames with other streams.
     pub fn share(&mut self, shapes: Option<&Arc<Shapes<E>>>) {
         self.shared = shapes.map(SharedShapes::new);
+    }
+
+    /// Tell the memory of the template that matched last.
+    pub fn memory(&self, tell: &mut Tell<'_>) {
+        if let Some(template) = self.compiled.get(self.recent) {
+            memory::of(template, tell);
+            template.cut.memory(tell);
+        }
     }
 
     /// Apply the event of a frame that matches a template; returns false for any other frame.

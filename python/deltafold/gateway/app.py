@@ -28,6 +28,7 @@ from deltafold.gateway.inspecting import inspect_routes
 from deltafold.gateway.local import is_local
 from deltafold.gateway.replaying import ReplayTable
 from deltafold.gateway.response_store import MemoryStore, ResponseStore
+from deltafold.gateway.streaming import SEND_BODY
 from deltafold.gateway.table import Entry, ModelTable
 from deltafold.messages import Message
 from deltafold.transports.encodings import ContentDecodingError, decoded
@@ -113,11 +114,24 @@ def create_app(
     ]
     if isinstance(table, ReplayTable):
         routes += inspect_routes(table.recordings, allow_anyone=allow_anyone)
-    return Starlette(routes=routes, lifespan=lifespan)
+    return _App(routes=routes, lifespan=lifespan)
 
 
 async def _health(_: Request) -> Response:
     return JSONResponse({"status": "ok"})
+
+
+class _App(Starlette):
+    """The application, whose streams reach the server without Starlette's own middlewares.
+
+    Two of them wrap each message of an answer, to know whether it has begun. Messages after the
+    beginning tell them nothing. A middleware that the user has added sees all messages.
+    """
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if not self.user_middleware:
+            scope[SEND_BODY] = send
+        await super().__call__(scope, receive, send)
 
 
 class _Endpoint:

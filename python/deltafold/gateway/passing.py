@@ -76,8 +76,8 @@ class PassedBytes:
         elif chunk:
             self._part.append(chunk)
 
-    def take(self) -> bytes:
-        """Return the events that are whole."""
+    def take(self, _read: object = None) -> bytes:
+        """Return the events that are whole; the deltas of the read that brought them are unused."""
         whole, self._whole = self._whole, []
         if not whole:
             return b""

@@ -38,6 +38,10 @@ _NOT_OF_THE_UPSTREAM: Final = {
 """Failures that the upstream's bytes do not tell the client: a cut, garbage, silence."""
 
 
+SEND_BODY: Final = "deltafold.send_body"
+"""Member of an ASGI scope: sends messages after the beginning of an answer, with fewer wrappers."""
+
+
 class StreamedResponse(Response):
     """A streamed answer.  The upstream is called when the response is.
 
@@ -66,12 +70,14 @@ class StreamedResponse(Response):
         is_passed = options.passthrough and options.on_delta is None and self._splice is None
         passed = PassedBytes(asked.target) if is_passed and can_pass(asked, upstream) else None
         self._passed = passed
+        self._is_edited = self._splice is not None or self._guard is not None
         self._start: MessageDelta | None = None
         self._stream = open_stream(asked, upstream, tee=None if passed is None else passed.add)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Write the answer; the first bytes decide its status."""
         self._send = send
+        self._send_body: Send = scope.get(SEND_BODY, send)
         self._pulse = Pulse(self._options.keep_alive, self._beat)
         writing = self._writing = asyncio.ensure_future(self._answer(scope, receive))
         leaving = asyncio.ensure_future(self._cancel_when_left(receive))
@@ -89,7 +95,7 @@ class StreamedResponse(Response):
     async def _answer(self, scope: Scope, receive: Receive) -> None:
         """Write the answer of the first upstream that gives one."""
         try:
-            while not await self._write():
+            while not await (self._write_edited() if self._is_edited else self._write()):
                 pass
         except ModelError as error:  # the next upstream cannot be called
             body = encode_error(error, self._asked.protocol)
@@ -103,44 +109,65 @@ class StreamedResponse(Response):
 
     async def _write(self) -> bool:
         """Write the answer of the upstream; return False when another one is to be read."""
-        stream, pulse, send = self._stream, self._pulse, self._send
-        write = self._encoder.feed if self._passed is None else self._pass
-        is_plain = self._splice is None and self._guard is None
+        stream, pulse, send = self._stream, self._pulse, self._send_body
+        last: Callable[[DeltaBatch], bytes] = self._pass
+        if self._passed is None:
+            last = self._encoder.feed
+            stream.writes_to(self._encoder)
+        write = last
         async for batch in stream.batches():
-            if (
-                batch.ends_stream
-                and not self._begun
-                and stream.status == "error"
-                and await self._is_replaced()
-            ):
+            is_last = batch.ends_stream
+            if is_last and await self._is_replaced():
                 return False
-            data = write(batch) if is_plain else await self._spliced(batch)
+            data = last(batch) if is_last else write(batch)
+            if not data:
+                continue
+            if is_last:
+                await self._tell()
+            if self._begun and pulse.beating is None:
+                await send({"type": "http.response.body", "body": data, "more_body": True})
+                pulse.last = pulse.time()
+            else:
+                await self._put(data)
+                if self._passed is not None:
+                    write = self._passed.take
+        await self._end()
+        return True
+
+    async def _write_edited(self) -> bool:
+        """Write an answer that a hook changes, or that another upstream may continue."""
+        async for batch in self._stream.batches():
+            if batch.ends_stream and await self._is_replaced():
+                return False
+            data = await self._spliced(batch)
             if data is None:
                 return False
             if data:
                 if batch.ends_stream:
                     await self._tell()
-                if self._begun and pulse.beating is None:
-                    await send({"type": "http.response.body", "body": data, "more_body": True})
-                    pulse.last = pulse.time()
-                else:
-                    await self._put(data)
+                await self._put(data)
             if self._stopped is not None:
                 break
+        await self._end()
+        return True
+
+    async def _end(self) -> None:
+        """Write what follows the last deltas."""
         self._pulse.stop()
         if self._passed is None:
             data = self._encoder.close()
-        elif stream.error is None:
+        elif self._stream.error is None:
             data = self._passed.close()
         else:
             data = b""
         await self._tell()
         self._writing = None  # a server reports the end of a response as a disconnect
         await self._put(data, is_last=True)
-        return True
 
     async def _is_replaced(self) -> bool:
         """Call the next upstream if this one failed before its first byte."""
+        if self._stream.status != "error":
+            return False
         if self._pulse.beating is not None:
             await self._pulse.beating
         upstream = next_upstream(self._upstream, self._stream.error)
@@ -183,7 +210,8 @@ class StreamedResponse(Response):
             await pulse.beating
         if not self._begun:
             await self._begin()
-        await self._send({"type": "http.response.body", "body": data, "more_body": not is_last})
+        message = {"type": "http.response.body", "body": data, "more_body": not is_last}
+        await self._send_body(message)
         pulse.last = pulse.time()
 
     async def _begin(self) -> None:
@@ -255,7 +283,7 @@ class StreamedResponse(Response):
             data = self._encoder.keep_alive()
         if not self._begun:
             await self._begin()
-        await self._send({"type": "http.response.body", "body": data, "more_body": True})
+        await self._send_body({"type": "http.response.body", "body": data, "more_body": True})
 
     async def _cancel_when_left(self, receive: Receive) -> None:
         """End the answer when the client has closed its connection."""

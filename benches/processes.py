@@ -6,7 +6,7 @@ In: a command line.  Out: one line of JSON for each result.
                                                 half-finished stream.
     processes.py fold DIALECT BODIES            Fold the bodies for each line of the input. Print
                                                 the seconds.
-    processes.py serve                          Print the port, then serve the requested streams.
+    processes.py serve [awake]                  Print the port, then serve the requested streams.
     processes.py client PORT DIALECT WRITES STREAMS EVENTS READER...
                                                 Print the CPU seconds of each reader in each round.
                                                 An SDK reads a tenth of the events; its time is
@@ -228,7 +228,7 @@ def main() -> None:
         case "fold":
             fold_on_command(*arguments)
         case "serve":
-            serve(say)
+            serve(say, sleeps="awake" not in arguments)
         case "client":
             asyncio.run(client(*arguments))
         case _:

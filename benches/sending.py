@@ -87,7 +87,8 @@ class Stream:
 class Sender:
     """All streams of the server, and whose turn it is."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, sleeps: bool) -> None:
+        self.sleeps = sleeps
         self.selector = selectors.DefaultSelector()
         self.listening = socket.create_server(("127.0.0.1", 0), backlog=1024)
         self.listening.settimeout(0)
@@ -104,7 +105,7 @@ class Sender:
 
     def listen(self) -> None:
         """Serve requests and writable connections; wait only if there is nothing to send."""
-        for key, events in self.selector.select(0 if self.sending else None):
+        for key, events in self.selector.select(None if self.sleeps and not self.sending else 0):
             stream = cast("Stream | None", key.data)
             if stream is None:
                 self.accept()
@@ -139,13 +140,15 @@ class Sender:
         stream.connection.close()
 
 
-def serve(say: Callable[[int], None]) -> None:
+def serve(say: Callable[[int], None], *, sleeps: bool) -> None:
     """Serve until this process is ended.
 
     Args:
         say: receives the port.
+        sleeps: whether to sleep while there is nothing to do. The kernel charges the waking to the
+            client that sends the next request, and only if it came late enough.
     """
-    sender = Sender()
+    sender = Sender(sleeps=sleeps)
     say(cast("int", sender.listening.getsockname()[1]))
     while True:
         sender.listen()

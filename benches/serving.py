@@ -17,9 +17,10 @@ def line(process: subprocess.Popen[str]) -> object:
 
 
 @contextmanager
-def serving() -> Generator[int]:
-    """Run the loopback server, and yield its port."""
-    server = subprocess.Popen([*COMMAND, "serve"], stdout=subprocess.PIPE, text=True)
+def serving(*, sleeps: bool = True) -> Generator[int]:
+    """Run the loopback server, and yield its port; the arguments are those of `sending.serve`."""
+    words = ["serve"] if sleeps else ["serve", "awake"]
+    server = subprocess.Popen([*COMMAND, *words], stdout=subprocess.PIPE, text=True)
     try:
         yield cast("int", line(server))
     finally:

@@ -2,6 +2,9 @@
 
 In: a loopback server that writes whole bodies.  Out: the time of a call with 20 and with 2,000
 events; the difference between both readers is what a Model adds for a call and for an event.
+
+Law: the server stays awake. A bare client sends its next request before the server has gone to
+sleep, a Model afterwards: it would pay for waking another process, as over no real network.
 """
 
 import asyncio
@@ -27,7 +30,7 @@ Close: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 
 @pytest.fixture(scope="module")
 def port() -> Iterator[int]:
-    with serving() as port:
+    with serving(sleeps=False) as port:
         yield port
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 import time
+import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import anyio
@@ -11,6 +12,7 @@ import pytest
 from deltafold._core import AsyncTimedChunks
 from deltafold.transports.deadlines import ReadLimit, bound_reads, rest_within
 from deltafold.transports.timeouts import (
+    ExpiredError,
     Limits,
     TimedChunks,
     Timeouts,
@@ -113,6 +115,65 @@ def test_the_limit_of_a_read_that_was_given_up_ends_no_later_wait(gives_up: str)
                 read.close()
             del read
         await asyncio.sleep(0.1)
+
+    asyncio.run(main())
+
+
+@every_loop
+def test_a_function_that_reads_replaces_the_iterator(loop: str) -> None:
+    async def main() -> None:
+        pieces = [b"a", b"b", b""]
+
+        async def read() -> bytes:
+            await anyio.sleep(0 if pieces else 9)
+            return pieces.pop(0)
+
+        chunks = timed_chunks(Chunks(9), Limits(Timeouts(idle=0.05)), watch(), read)
+        assert [chunk async for chunk in chunks] == [b"a", b"b"]
+        with pytest.raises(TimeoutError, match=r"timeouts\.first_byte"):
+            await anext(timed_chunks(Chunks(9), Limits(Timeouts(first_byte=0.05)), watch(), read))
+
+    run(loop, main)
+
+
+@every_loop
+def test_the_whole_call_ends_a_read_that_may_take_longer(loop: str) -> None:
+    async def main() -> None:
+        chunks = timed(Chunks(0.01, 9), first_byte=30, idle=30, total=0.1)
+        assert await anext(chunks) == b"x"
+        with pytest.raises(TimeoutError, match=r"timeouts\.total"):
+            await anext(chunks)
+
+    run(loop, main)
+
+
+def test_a_wait_is_allowed_less_while_it_lasts() -> None:
+    async def main() -> None:
+        within = watch()
+        asyncio.get_running_loop().call_later(0.01, within.allow, 0.05)
+        with pytest.raises(ExpiredError):
+            await within(None, asyncio.sleep(9))
+        within.allow(0.01)  # nothing waits
+        await asyncio.sleep(0.05)
+        within.close()
+
+    asyncio.run(main())
+
+
+def test_a_watch_does_not_keep_the_task_whose_wait_is_over() -> None:
+    async def read() -> AsyncTimedChunks:
+        chunks = timed(Chunks(0, 0), first_byte=60, idle=60)
+        assert [chunk async for chunk in chunks] == [b"x", b"x"]
+        return chunks
+
+    async def main() -> None:
+        task = asyncio.create_task(read())
+        chunks = await task
+        ended = weakref.ref(task)
+        del task
+        await asyncio.sleep(0)
+        assert ended() is None
+        del chunks
 
     asyncio.run(main())
 

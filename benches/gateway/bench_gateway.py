@@ -159,7 +159,7 @@ def measure(case: Case, package: str, streams: int, events: int, pause: int) -> 
 
 
 def in_bursts(case: Case, package: str) -> float:
-    """Return the CPU of an event in bursts, without that of the calls, which is the same for few."""
+    """Return the CPU of an event in bursts, without that of the calls."""
     many, few = (events * measure(case, package, 100, events, 0).event for events in BURSTS)
     return (many - few) / (BURSTS[0] - BURSTS[1])
 

@@ -82,6 +82,8 @@ class CallContext:
         invocation_state: the caller's own objects, for the hooks.
         notes: losses of rendering, as warnings of the message.
         begin: makes the observer of the end, when the request is sent.
+        is_quiet: whether the observer is made at the end instead, and only if the call failed or
+            has a warning.
         redactor: makes the redactor of the call's secrets, after a failure.
         joined: joins the message of the call, None if it has none, to the answer that it continues.
     """
@@ -92,6 +94,7 @@ class CallContext:
     invocation_state: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
     notes: Sequence[Mapping[str, object]] = ()
     begin: Callable[[], Observer | None] | None = field(default=None, repr=False)
+    is_quiet: bool = False
     redactor: Callable[[], Redactor] = field(default=lambda: NOTHING_TO_REDACT, repr=False)
     joined: "Callable[[data_types.Message | None], data_types.Message] | None" = None
 
@@ -119,8 +122,9 @@ class StreamCore(StreamReader):
 
     def begin_request(self) -> None:
         """Note that the request is sent."""
-        if self.call.begin is not None:
-            self._observer = self.call.begin()
+        call = self.call
+        if call.begin is not None and not call.is_quiet:
+            self._observer = call.begin()
             self.observe()
 
     def opened(self, source: Source | AsyncSource) -> None:
@@ -349,8 +353,11 @@ class StreamCore(StreamReader):
             self.cancel("reading was interrupted")
 
     def _show_end(self) -> None:
-        if self._observer is not None:
-            self._observer.ended(self)
+        observer, call = self._observer, self.call
+        if call.is_quiet and call.begin is not None:
+            observer = call.begin()
+        if observer is not None:
+            observer.ended(self)
 
 
 def _facts(

@@ -397,6 +397,8 @@ class AsyncDeltaStream(_Stream):
         core = self._core
         if not core.settle():
             self._cancel("the stream was closed before its end")
+        if self._source is None:
+            return
         if core.busy:
             await self._release()
         await self._finish()

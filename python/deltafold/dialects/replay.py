@@ -8,7 +8,7 @@ refuse it.
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeVar, cast
+from typing import TypeGuard, TypeVar, cast
 
 from deltafold.dialects.acceptance import arguments_may_be_any_text
 from deltafold.dialects.media import Source, source_of
@@ -25,7 +25,7 @@ from deltafold.messages import (
 T = TypeVar("T", bound=MessagePart)
 
 
-def is_plain_text(part: MessagePart) -> bool:
+def is_plain_text(part: MessagePart) -> TypeGuard[TextPart]:
     """Return whether a part is nothing but a text that is not empty, as most parts are."""
     return type(part) is TextPart and part.provider_state is None and bool(part.text)
 

@@ -63,25 +63,28 @@ class PassedBytes:
         """Take a chunk of the upstream."""
         if not self._part and chunk.endswith(_ENDS):
             self._whole.append(chunk)
-            self._before = b""
             return
         before = self._before
         seen = before + chunk
         end = max(seen.rfind(mark) + len(mark) if mark in seen else 0 for mark in _ENDS)
         end -= len(before)
-        self._before = seen[-_OVERLAP:]
         if end > 0:
             self._whole += [*self._part, chunk[:end]]
             self._part = [chunk[end:]] if end < len(chunk) else []
         elif chunk:
             self._part.append(chunk)
+        self._before = seen[-_OVERLAP:] if self._part else b""
 
     def take(self, _read: object = None) -> bytes:
         """Return the events that are whole; the deltas of the read that brought them are unused."""
-        whole, self._whole = self._whole, []
+        whole = self._whole
         if not whole:
             return b""
-        self._last = whole[0] if len(whole) == 1 else b"".join(whole)
+        if len(whole) == 1:
+            self._last = whole.pop()
+        else:
+            self._last = b"".join(whole)
+            whole.clear()
         return self._last
 
     def close(self) -> bytes:

@@ -464,19 +464,21 @@ class Model(Streaming, Generic[ConfigT]):
     def _opened_by(self, prepared: Prepared) -> tuple[OpenAsync, Callable[[], Redactor]]:
         """Return what sends a call and opens its response, and what hides its secrets."""
         before_request = self._hooks.before_request
-        sent = [prepared.request]
+        caller, request = prepared.caller, prepared.request
+        if before_request is None:
+            return partial(prepared.open_async, request), partial(caller.redactor, request)
+        sent = [request]
 
         async def open_source() -> AsyncSource:
-            if before_request is not None:
-                context = prepared.context()
-                with as_caller_errors():
-                    waiting = before_request(context)
-                    if waiting is not None:
-                        await waiting
-                    sent.append(prepared.changed(context))
+            context = prepared.context()
+            with as_caller_errors():
+                waiting = before_request(context)
+                if waiting is not None:
+                    await waiting
+                sent.append(prepared.changed(context))
             return await prepared.open_async(sent[-1])
 
-        return open_source, lambda: prepared.caller.redactor(sent[-1])
+        return open_source, lambda: caller.redactor(sent[-1])
 
     def _begin_async(self, prepared: Prepared, tee: AsyncTee | None) -> AsyncDeltaStream:
         open_source, redactor = self._opened_by(prepared)
@@ -498,6 +500,7 @@ class Model(Streaming, Generic[ConfigT]):
         begin = None
         if telemetry is not None or call_log.is_enabled():
             begin = partial(call_log.begun, prepared.facts, telemetry)
+        is_quiet = not prepared.notes and call_log.is_quiet(telemetry)
         begun = prepared.continued
         return CallContext(
             self._vendor.name,
@@ -506,6 +509,7 @@ class Model(Streaming, Generic[ConfigT]):
             prepared.invocation_state,
             prepared.notes,
             begin,
+            is_quiet,
             redactor,
             None if begun is None else partial(continuing.joined, begun, self.dialect),
         )

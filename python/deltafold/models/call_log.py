@@ -12,9 +12,9 @@ questions whether the levels are enabled.
 """
 
 import logging
-from time import monotonic
 from typing import Final
 
+from deltafold.errors import ModelError
 from deltafold.messages import Meta
 from deltafold.models.calls import CallFacts, Telemetry
 from deltafold.stream_core import Observer, StreamCore
@@ -27,6 +27,11 @@ LOGGER.addHandler(logging.NullHandler())  # without it, Python prints warnings t
 def is_enabled() -> bool:
     """Return whether anything of a call may be logged."""
     return LOGGER.isEnabledFor(logging.WARNING)
+
+
+def is_quiet(telemetry: Telemetry | None) -> bool:
+    """Return whether nobody wants to hear of a call before its end, nor of one that goes well."""
+    return telemetry is None and not LOGGER.isEnabledFor(logging.INFO)
 
 
 def begun(facts: CallFacts, telemetry: Telemetry | None) -> Observer | None:
@@ -58,7 +63,6 @@ class _LoggedCall:
 
     def __init__(self, facts: CallFacts) -> None:
         self._name = f"{facts.vendor}/{facts.model_id}"
-        self._began = monotonic()
         if LOGGER.isEnabledFor(logging.INFO):
             request = facts.request
             LOGGER.info(
@@ -79,9 +83,7 @@ class _LoggedCall:
             if error is None:
                 self._log_end(core)
             else:
-                self._log_failure(
-                    str(error.code), error.status, error.provider_code, error.http_request_id
-                )
+                self._log_failure(error, _seconds(core))
                 LOGGER.debug("%s: %s", self._name, error)
             self._log_warnings(core.snapshot().meta)
         except Exception:  # a log never makes a call fail
@@ -99,24 +101,28 @@ class _LoggedCall:
             meta.finish_reason or "-",
             "-" if usage is None else usage.input_tokens,
             "-" if usage is None else usage.output_tokens,
-            monotonic() - self._began,
+            _seconds(core),
             (response and response.request_id) or "-",
         )
 
-    def _log_failure(
-        self, code: str, status: int | None, provider_code: str | None, request_id: str | None
-    ) -> None:
+    def _log_failure(self, error: ModelError, seconds: float) -> None:
         LOGGER.warning(
             "%s: failed with %s, status %s, provider's code %s, %.3f s, request id %s",
             self._name,
-            code,
-            status or "-",
-            provider_code or "-",
-            monotonic() - self._began,
-            request_id or "-",
+            error.code,
+            error.status or "-",
+            error.provider_code or "-",
+            seconds,
+            error.http_request_id or "-",
         )
 
     def _log_warnings(self, meta: Meta) -> None:
         for warning in meta.warnings:
             LOGGER.warning("%s: warning %s", self._name, warning.get("code"))
             LOGGER.debug("%s: %s", self._name, warning.get("message"))
+
+
+def _seconds(core: StreamCore) -> float:
+    """Return the seconds from the request to the end."""
+    times = core.times()
+    return 0.0 if times.started is None else (times.until - times.started) / 1e9

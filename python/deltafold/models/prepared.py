@@ -35,7 +35,7 @@ def asks_for_logprobs(body: Mapping[str, Any]) -> bool:
     if isinstance(included, list | tuple) and INCLUDED_LOGPROBS in included:
         return True
     generation = body.get("generationConfig")
-    if not isinstance(generation, Mapping):
+    if generation is None or not isinstance(generation, Mapping):
         return False
     return bool(cast("Mapping[str, object]", generation).get("responseLogprobs"))
 

@@ -101,9 +101,11 @@ def open_http(client: object, request: HttpRequest) -> Source:
         RedirectError: the server redirects to another origin, or asks for another method.
         Exception: any exception of the client when it cannot reach the server.
     """
-    if _known(client) is None and isinstance(client, Transport):
+    own: type = type(client)
+    known = _known_class(own)
+    if known is None and isinstance(client, Transport):
         return client.open(request)
-    _package_of(client, "synchronous")
+    _package_of(client, known, "synchronous")
     limits = Limits(request.timeouts)
     for _ in range(_MAX_REDIRECTS):
         source = _open_httpx(cast("httpx.Client", client), request, limits)
@@ -130,9 +132,11 @@ async def open_http_async(client: object, request: HttpRequest) -> AsyncSource:
     Raises:
         MisuseError: the client is synchronous, not an HTTP client, or made for another event loop.
     """
-    if _known(client) is None and isinstance(client, Transport):
+    own: type = type(client)
+    known = _known_class(own)
+    if known is None and isinstance(client, Transport):
         return await client.open_async(request)
-    package = _package_of(client, "asynchronous")
+    package = _package_of(client, known, "asynchronous")
     limits = Limits(request.timeouts)
     within = watch()
     try:
@@ -206,7 +210,7 @@ def close_http_client(client: object) -> None:
     Raises:
         MisuseError: the client is asynchronous, or no HTTP client.
     """
-    _package_of(client, "synchronous")
+    _package_of(client, _known(client), "synchronous")
     cast("httpx.Client", client).close()
 
 
@@ -216,15 +220,15 @@ async def aclose_http_client(client: object) -> None:
     Raises:
         MisuseError: the client is synchronous, or no HTTP client.
     """
-    if _package_of(client, "asynchronous") == "aiohttp":
+    if _package_of(client, _known(client), "asynchronous") == "aiohttp":
         await cast("aiohttp.ClientSession", client).close()
     else:
         await cast("httpx.AsyncClient", client).aclose()
 
 
 def _known(client: object) -> tuple[ClientKind, _Package] | None:
-    kind: type = type(client)
-    return _known_class(kind)
+    own: type = type(client)
+    return _known_class(own)
 
 
 @lru_cache(maxsize=128)
@@ -237,17 +241,18 @@ def _known_class(kind: type) -> tuple[ClientKind, _Package] | None:
     return None
 
 
-def _package_of(client: object, kind: ClientKind) -> _Package:
-    known = _known(client)
+def _package_of(
+    client: object, known: tuple[ClientKind, _Package] | None, kind: ClientKind
+) -> _Package:
+    if known is not None and known[0] == kind:
+        return known[1]
     name = f"{type(client).__module__}.{type(client).__qualname__}"
     if known is None:
         raise MisuseError(
             f"client: {name} is not a supported HTTP client; supported: "
             "httpx.Client, httpx.AsyncClient, those of httpx2, and aiohttp.ClientSession"
         )
-    if known[0] != kind:
-        raise MisuseError(f"client must be {kind}, and a {name} is {known[0]}")
-    return known[1]
+    raise MisuseError(f"client must be {kind}, and a {name} is {known[0]}")
 
 
 def _redirected(
@@ -370,8 +375,10 @@ class _AwaitedWaits(_Waits):
     __slots__ = ("_is_open", "watch")
 
     def __init__(self, limits: Limits, watch: Watch) -> None:
-        super().__init__(limits)
+        self.limits = limits
         self.watch = watch
+        self.connect: Limit = "connect"
+        self.answer: Limit = "total"
         self._is_open = False
 
     async def opened(self, sending: Awaitable[T]) -> T:

@@ -404,10 +404,14 @@ class _AnyIO(Protocol):
 
 
 def _closer(response: object) -> Callable[[], Awaitable[None]]:
-    """Close an aiohttp response, whose `close` is not awaited."""
+    """Close an aiohttp response, whose `close` is not awaited.
+
+    At the end of its body it has given its connection back, and is closed.
+    """
 
     async def close() -> None:
-        cast("Callable[[], object]", getattr(response, "close", _nothing))()
+        if not getattr(response, "closed", False):
+            cast("Callable[[], object]", getattr(response, "close", _nothing))()
 
     return close
 

@@ -78,7 +78,7 @@ class Limits:
 
     def of(self, limit: Limit) -> tuple[Limit, float | None]:
         """Return the limit that a wait reaches first, and how many seconds are left until then."""
-        seconds = cast("float | None", getattr(self.timeouts, limit))
+        seconds: float | None = getattr(self.timeouts, limit)
         if self.ends is None:
             return limit, seconds
         left = max(self.ends - time.monotonic(), 0.0)

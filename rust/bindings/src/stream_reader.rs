@@ -8,9 +8,10 @@
 //! - `_teed(chunk, result)` handles a chunk for which the tee returned something that may have to be awaited;
 //! - `_tee_failed(exception)` handles an exception of the tee;
 //! - `_failed(exception)` handles an exception of one of these calls or of the source;
+//! - `_show_end()` learns of the end, if it asked for it with `observe()`, and of each end that is a failure or has a warning;
 //! - `_finish()` reads the rest of the body and releases the source.
 //!
-//! All but the first and the last return a `DeltaBatch`, or raise.
+//! All but the first and the last two return a `DeltaBatch`, or raise.
 //!
 //! Laws: one reader at a time; a second one gets a `MisuseError`.  Deltas are folded before they are returned.  The ways of
 //! reading share one position.
@@ -100,7 +101,7 @@ pub(crate) struct StreamReader {
     has_rest: AtomicBool,
     /// The Python half handles each chunk.
     diverted: AtomicBool,
-    /// The Python half learns of the end.
+    /// The Python half learns of each end.
     observed: AtomicBool,
     /// The Python half releases the source at the end.
     closes: AtomicBool,
@@ -430,7 +431,7 @@ impl StreamReader {
         reader.has_rest.store(has_rest, Ordering::Relaxed);
         reader.ended.store(true, Ordering::Relaxed);
         reader.timer.end(py)?;
-        if reader.observed.load(Ordering::Relaxed) {
+        if reader.observed.load(Ordering::Relaxed) || !reader.went_well(py)? {
             this.call_method0(intern!(py, "_show_end"))?;
         }
         Ok(())
@@ -549,7 +550,7 @@ impl StreamReader {
         drop(self.encoder.set(encoder));
     }
 
-    /// Call `_show_end` at the end.
+    /// Call `_show_end` at each end.
     fn observe(&self) {
         self.observed.store(true, Ordering::Relaxed);
     }

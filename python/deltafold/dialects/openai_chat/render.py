@@ -112,10 +112,9 @@ def plain_messages(messages: Sequence[Message]) -> list[Object] | None:
         role, parts = message.role, message.parts
         if role is not Role.USER and role is not Role.SYSTEM:
             return None
-        if len(parts) != 1 or not replay.is_plain_text(parts[0]):
+        if len(parts) != 1 or not replay.is_plain_text(part := parts[0]):
             return None
-        text = cast("TextPart", parts[0]).text
-        rendered.append({"role": "user" if role is Role.USER else "system", "content": text})
+        rendered.append({"role": "user" if role is Role.USER else "system", "content": part.text})
     return rendered
 
 
@@ -192,7 +191,7 @@ def user_message(
 ) -> Object:
     """Render a message of the user."""
     if len(parts) == 1 and replay.is_plain_text(parts[0][1]):
-        return {"role": "user", "content": cast("TextPart", parts[0][1]).text}
+        return {"role": "user", "content": parts[0][1].text}
     message: Object = {"role": "user", "content": user_content(parts, media, rendering)}
     return message | replay.message_members(parts, rendering)
 

@@ -57,7 +57,8 @@ def test_a_middleware_sees_all_messages_wherever_it_is(place: str, dialect: str)
         elif place == "around":
             app = Seeing(inner, seen)
         elif place == "mounted":
-            outer = Starlette(lifespan=lambda _: inner.router.lifespan_context(inner))
+            outer = Starlette()
+            outer.router.lifespan_context = inner.router.lifespan_context
             outer.add_middleware(Seeing, seen)
             outer.mount("/", inner)
             app = outer

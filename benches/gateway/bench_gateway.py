@@ -338,7 +338,8 @@ def main() -> None:
     if "slow" in parts:
         about = f"{PEER_STREAMS} streams of 200 events, 20 a second each, beside {SLOW_READERS}"
         about += " clients that read 1 KiB a second of an upstream without pauses."
-        show(asked.docs, "slow", f"{about}\n\n{slow('httpx2', asked.rounds)}")
+        tables = [slow(package, asked.rounds) for package in ("aiohttp", "httpx2")]
+        show(asked.docs, "slow", "\n\n".join([about, *tables]))
     if "peers" in parts:
         peers, charted = beside("aiohttp", asked.rounds)
         about = f"{PEER_STREAMS} streams of 200 events, 20 a second each, ours over aiohttp."

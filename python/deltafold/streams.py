@@ -427,7 +427,8 @@ class AsyncDeltaStream(_Stream):
             core.begin_request()
             self._source = await self._open()
             core.opened(self._source)
-            await _finished(core.after_headers())
+            if core.call.after_headers is not None:
+                await _finished(core.after_headers())
         return self._source.chunks
 
     async def _received(self, chunk: bytes | None) -> DeltaBatch:

@@ -196,7 +196,7 @@ def write_settings(table: SettingTable, config: ModelConfig) -> Object:
         known = _COPIED[type(config)] = _Copied.of(type(config), table)
     # Most settings are not set.
     places = known.places
-    names = [name for name in config.model_fields_set if name in places]
+    names = [name for name in config.__pydantic_fields_set__ if name in places]
     if known.with_default:
         names = [*known.with_default.union(names)]
     names.sort(key=places.__getitem__)

@@ -326,7 +326,7 @@ class Model(Streaming, Generic[ConfigT]):
         said = Said(
             conversation,
             tools,
-            (*report.to_warnings(), *rendered.notes),
+            rendered.notes if report.is_clean else (*report.to_warnings(), *rendered.notes),
             invocation_state or {},
             rendered.tool_names,
             sources,
@@ -497,9 +497,6 @@ class Model(Streaming, Generic[ConfigT]):
 
     def _call_context(self, prepared: Prepared, redactor: Callable[[], Redactor]) -> CallContext:
         telemetry = self._telemetry or observing.telemetry()
-        begin = None
-        if telemetry is not None or call_log.is_enabled():
-            begin = partial(call_log.begun, prepared.facts, telemetry)
         is_quiet = not prepared.notes and call_log.is_quiet(telemetry)
         begun = prepared.continued
         return CallContext(
@@ -508,7 +505,7 @@ class Model(Streaming, Generic[ConfigT]):
             self._hooks.after_headers,
             prepared.invocation_state,
             prepared.notes,
-            begin,
+            partial(call_log.begun, prepared.facts, telemetry),
             is_quiet,
             redactor,
             None if begun is None else partial(continuing.joined, begun, self.dialect),

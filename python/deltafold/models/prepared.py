@@ -27,6 +27,10 @@ INCLUDED_LOGPROBS: Final = "message.output_text.logprobs"
 """Word of a Responses request that asks for log probabilities."""
 
 
+_RESUMABLE: Final = "openai-responses"
+"""Dialect whose responses can be read again after a loss of the connection."""
+
+
 def asks_for_logprobs(body: Mapping[str, Any]) -> bool:
     """Return whether a request of any dialect asks for log probabilities."""
     if body.get("logprobs") or body.get("top_logprobs") or body.get("return_token_ids"):
@@ -76,7 +80,9 @@ class Prepared:
     def open_async(self, request: PreparedRequest) -> Awaitable[AsyncSource]:
         """Send the request, which a hook may have changed, and return the unread response."""
         opening = self.caller.open_async(request)
-        return self._resuming(opening, request) if self._is_resumable(request) else opening
+        if self.facts.row.name != _RESUMABLE or not self._is_resumable(request):
+            return opening
+        return self._resuming(opening, request)
 
     async def _resuming(
         self, opening: Awaitable[AsyncSource], request: PreparedRequest
@@ -88,7 +94,7 @@ class Prepared:
     def _is_resumable(self, request: PreparedRequest) -> bool:
         # The client of an SDK opens its own kinds of requests alone.
         return (
-            self.facts.row.name == "openai-responses"
+            self.facts.row.name == _RESUMABLE
             and self.caller.sdk is None
             and resuming.is_resumable(request)
         )

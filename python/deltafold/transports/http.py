@@ -147,7 +147,9 @@ async def open_http_async(client: object, request: HttpRequest) -> AsyncSource:
             else:
                 source = await _open_httpx_async(cast("httpx.AsyncClient", client), request, waits)
             try:
-                onward = _redirected(request, source.status, source.headers)
+                onward = None
+                if "location" in source.headers:
+                    onward = _redirected(request, source.status, source.headers)
                 if onward is None:
                     return _timed(source, limits, within)
                 await adrain(source)

@@ -52,7 +52,7 @@ IDENTIFIERS: Final = Identifiers(
 
 def body_of(rendering: Rendering, config: OpenAIChatConfig) -> Object:
     """Return the request body."""
-    choice = rendering.tool_choice()
+    choice = None if config.tool_choice is None else rendering.tool_choice()
     messages = plain_messages(rendering.messages)
     if messages is None:
         messages = chat_messages(

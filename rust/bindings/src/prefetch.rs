@@ -39,7 +39,7 @@ impl Pieces {
     /// Ask for all pieces.
     #[inline]
     pub(crate) fn fetch(&self) {
-        for piece in &self.0 {
+        for piece in self.0.iter().take_while(|piece| **piece != 0) {
             let (first, lines) = (piece & !(LINE - 1), piece & (LINE - 1));
             (0..lines).for_each(|line| fetch(first + line * LINE));
         }

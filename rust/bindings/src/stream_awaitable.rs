@@ -131,7 +131,7 @@ impl StreamAwaitable {
                 next => return Err(self.done(py, next)),
             },
             Phase::Waiting(wait, inner) => {
-                if wait == Wait::Chunk {
+                if inner.timed.is_some() {
                     self.reader.get().prefetch();
                 }
                 let inner = inner.into_bound(py);

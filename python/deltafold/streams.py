@@ -370,11 +370,17 @@ class AsyncDeltaStream(_Stream):
         return AsyncStreamIterator.texts(self._core, self)
 
     def writes_to(self, encoder: Encoder) -> None:
-        """Name the encoder that is fed with the deltas of this stream.
+        """Name the encoder that is fed with the deltas of this stream, by the same thread.
 
         This is a hint for processes with thousands of streams. While the HTTP client prepares the
         next chunk, the processor loads the memory of the encoder too, which other streams have
-        displaced from its caches.
+        displaced from its caches. Only the first encoder counts.
+
+        >>> encoder = deltafold.Encoder("anthropic-messages")
+        >>> async with model.stream("Hello") as stream:
+        ...     stream.writes_to(encoder)
+        ...     async for batch in stream.batches():
+        ...         events = encoder.feed(batch)
         """
         self._core.fetch_with(encoder)
 

@@ -5,9 +5,11 @@ from typing import Any
 import httpx2
 import pytest
 from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.routing import Mount
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from deltafold.gateway import create_app
+from deltafold.gateway import ModelTable, create_app, read_request, respond
 from deltafold.testing import ReplayServer
 from gateways import served, upstream
 from test_gateway import TEXT, recorded
@@ -46,7 +48,7 @@ def bytes_of(seen: list[Message]) -> bytes:
 
 
 @pytest.mark.parametrize("dialect", ["anthropic-messages", "openai-chat"])
-@pytest.mark.parametrize("place", ["inside", "around", "mounted", "none"])
+@pytest.mark.parametrize("place", ["inside", "around", "mounted", "nested", "none"])
 def test_a_middleware_sees_all_messages_wherever_it_is(place: str, dialect: str) -> None:
     seen: list[Message] = []
     with ReplayServer([recorded(TEXT, dialect)]) as server:
@@ -62,11 +64,35 @@ def test_a_middleware_sees_all_messages_wherever_it_is(place: str, dialect: str)
             outer.add_middleware(Seeing, seen)
             outer.mount("/", inner)
             app = outer
+        elif place == "nested":
+            inner.add_middleware(Seeing, seen)
+            outer = create_app({"other": upstream(dialect, server.url)})
+            outer.router.lifespan_context = inner.router.lifespan_context
+            outer.router.routes.insert(0, Mount("/", inner))
+            app = outer
         body = answer_of(app)
     assert b"sun in Rome." in body
     assert body.endswith(b'{"type":"message_stop"}\n\n')
     if place != "none":
         assert bytes_of([message for message in seen if "http" in message["type"]]) == body
+
+
+def test_a_response_sends_through_what_its_caller_gives_it() -> None:
+    seen: list[Message] = []
+    with ReplayServer([recorded(TEXT, "openai-chat")]) as server:
+        table = ModelTable({"m": upstream("openai-chat", server.url)})
+        app = create_app(table)
+
+        async def own(scope: Scope, receive: Receive, send: Send) -> None:
+            asked = read_request("anthropic-messages", await Request(scope, receive).body())
+            response = await respond(asked, table.find(asked.model_id))
+            await Seeing(response, seen)(scope, receive, send)
+
+        app.router.routes.insert(0, Mount("/v1/messages", own))
+        with served(app) as url:
+            body = httpx2.post(f"{url}/v1/messages/", json=BODY).content
+    assert b"sun in Rome." in body
+    assert bytes_of(seen) == body
 
 
 def test_messages_after_the_beginning_go_to_the_server_directly() -> None:

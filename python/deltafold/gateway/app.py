@@ -28,12 +28,14 @@ from deltafold.gateway.inspecting import inspect_routes
 from deltafold.gateway.local import is_local
 from deltafold.gateway.replaying import ReplayTable
 from deltafold.gateway.response_store import MemoryStore, ResponseStore
-from deltafold.gateway.streaming import SEND_BODY
+from deltafold.gateway.streaming import StreamedResponse
 from deltafold.gateway.table import Entry, ModelTable
 from deltafold.messages import Message
 from deltafold.transports.encodings import ContentDecodingError, decoded
 
 _MAX_BODY_BYTES: Final = 64 << 20
+_SEND_BODY: Final = "deltafold.send_body"
+"""Member of the scope of a request: the `send` that the application was called with."""
 
 
 def create_app(
@@ -129,8 +131,8 @@ class _App(Starlette):
     """
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if not self.user_middleware:
-            scope[SEND_BODY] = send
+        # Also replaces that of a gateway in which this one is mounted.
+        scope[_SEND_BODY] = None if self.user_middleware else send
         await super().__call__(scope, receive, send)
 
 
@@ -145,6 +147,8 @@ class _Endpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         response = await self._answer(Request(scope, receive, send))
+        if isinstance(response, StreamedResponse):
+            response.send_body = scope.get(_SEND_BODY)
         await response(scope, receive, send)
 
 

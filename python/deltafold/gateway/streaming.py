@@ -38,12 +38,11 @@ _NOT_OF_THE_UPSTREAM: Final = {
 """Failures that the upstream's bytes do not tell the client: a cut, garbage, silence."""
 
 
-SEND_BODY: Final = "deltafold.send_body"
-"""Member of an ASGI scope: sends messages after the beginning of an answer, with fewer wrappers."""
-
-
 class StreamedResponse(Response):
     """A streamed answer.  The upstream is called when the response is.
+
+    Attributes:
+        send_body: sends the messages after the first one; None sends them as the first one.
 
     Raises:
         ModelError: the request cannot be translated; its status is 400.
@@ -51,6 +50,7 @@ class StreamedResponse(Response):
 
     def __init__(self, asked: Asked, upstream: Upstream, options: AnswerOptions) -> None:
         self.background = None
+        self.send_body: Send | None = None
         self._asked = asked
         self._options = options
         self._begun = self._told = False
@@ -77,7 +77,7 @@ class StreamedResponse(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Write the answer; the first bytes decide its status."""
         self._send = send
-        self._send_body: Send = scope.get(SEND_BODY, send)
+        self._send_body = self.send_body or send
         self._pulse = Pulse(self._options.keep_alive, self._beat)
         writing = self._writing = asyncio.ensure_future(self._answer(scope, receive))
         leaving = asyncio.ensure_future(self._cancel_when_left(receive))

@@ -3,8 +3,9 @@
 In: a loopback server that writes whole bodies.  Out: the time of a call with 20 and with 2,000
 events; the difference between both readers is what a Model adds for a call and for an event.
 
-Law: the server stays awake. A bare client sends its next request before the server has gone to
-sleep, a Model afterwards: it would pay for waking another process, as over no real network.
+Law: the server never sleeps. A bare client sends its next request before the server would fall
+asleep, a Model after that. The kernel would charge waking the server to the Model's process alone,
+which does not happen over a network.
 """
 
 import asyncio

@@ -117,8 +117,8 @@ class Arriving:
         self._chunks = chunks
 
     def open(self, request: HttpRequest) -> Source:
-        """Refuse: the program calls Models asynchronously."""
-        raise NotImplementedError
+        """Refuse a synchronous call, which the program never makes."""
+        raise RuntimeError(f"{request.url}: the training calls Models asynchronously")
 
     async def open_async(self, request: HttpRequest) -> AsyncSource:
         """Return the body."""

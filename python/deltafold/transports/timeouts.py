@@ -233,7 +233,7 @@ class _TrioWatch:
             self._scope = None
 
     def allow(self, seconds: float | None) -> None:
-        """Let the wait take so many seconds from now on; None is no limit."""
+        """Let the wait take so many seconds from now on; None removes the limit."""
         if self._scope is not None:
             now = self._trio.current_time()
             self._scope.deadline = math.inf if seconds is None else now + seconds

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use deltafold::contract::{ContractViolation, Delta, ErrorCode, Failure, Output, Payload};
 use deltafold::encode::{Note, Out};
-use deltafold::memory::{self, Tell};
+use deltafold::memory::{self, Report};
 use deltafold::target::{self, AnswersEncoder, Encoder as Core, Headers, WholeBody};
 use pyo3::exceptions::PyTypeError;
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -178,11 +178,11 @@ impl Written {
 }
 
 impl Encoder {
-    /// Tell the memory that most deltas need.
-    pub(crate) fn memory(&self, tell: &mut Tell<'_>) {
+    /// Report the memory that most deltas need.
+    pub(crate) fn memory(&self, report: &mut Report<'_>) {
         if let Ok(core) = self.core.try_lock() {
-            memory::of(self, tell);
-            core.memory(tell);
+            memory::of(self, report);
+            core.memory(report);
         }
     }
 

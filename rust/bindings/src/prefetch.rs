@@ -23,10 +23,10 @@ const LONGEST: usize = 16;
 pub(crate) struct Pieces([usize; PIECES]);
 
 impl Pieces {
-    /// Replace the pieces by those that `tell_all` tells.  Those that do not fit are left out.
-    pub(crate) fn replace(&mut self, tell_all: impl FnOnce(&mut dyn FnMut(*const u8, usize))) {
+    /// Replace the pieces by those that `report_all` reports.  Those that do not fit are left out.
+    pub(crate) fn replace(&mut self, report_all: impl FnOnce(&mut dyn FnMut(*const u8, usize))) {
         let mut free = self.0.iter_mut();
-        tell_all(&mut |start, bytes| {
+        report_all(&mut |start, bytes| {
             if let Some(piece) = free.next() {
                 let first = start.addr() & !(LINE - 1);
                 let lines = (start.addr() + bytes - first).div_ceil(LINE).min(LONGEST);

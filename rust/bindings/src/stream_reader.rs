@@ -161,16 +161,16 @@ impl StreamReader {
         else {
             return;
         };
-        pieces.replace(|tell| {
-            memory::of(self, tell);
-            chunks.memory(tell);
-            self.timer.memory(tell);
-            memory::of(decoder, tell);
-            memory::of(assembler, tell);
-            core.memory(tell);
-            state.core().memory(tell);
+        pieces.replace(|report| {
+            memory::of(self, report);
+            chunks.memory(report);
+            self.timer.memory(report);
+            memory::of(decoder, report);
+            memory::of(assembler, report);
+            core.memory(report);
+            state.core().memory(report);
             if let Some(encoder) = self.encoder.get() {
-                encoder.get().memory(tell);
+                encoder.get().memory(report);
             }
         });
     }

@@ -7,7 +7,7 @@
 
 use std::time::Instant;
 
-use deltafold::memory::{self, Tell};
+use deltafold::memory::{self, Report};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 
@@ -110,12 +110,12 @@ impl StreamTimer {
         Self { clock: Callback::new(clock), made: Instant::now(), state: TryLock::default() }
     }
 
-    /// Tell the memory that a read needs, beside the timer's own.
-    pub(crate) fn memory(&self, tell: &mut Tell<'_>) {
+    /// Report the memory that a read needs, beside the timer's own.
+    pub(crate) fn memory(&self, report: &mut Report<'_>) {
         if let Ok(state) = self.state.try_lock()
             && let Some(gap) = state.times.gaps.get(state.last)
         {
-            memory::of(gap, tell);
+            memory::of(gap, report);
         }
     }
 

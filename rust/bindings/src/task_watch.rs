@@ -124,13 +124,13 @@ impl TaskWatch {
         Self { event_loop, state: TryLock::new(state) }
     }
 
-    /// Begin a wait of the current task, of so many seconds at most; None is no limit.
+    /// Begin a wait of the current task, of so many seconds at most; None removes the limit.
     #[pyo3(name = "begin")]
     fn py_begin(this: &Bound<'_, Self>, seconds: Option<f64>) -> PyResult<()> {
         Self::begin(this, seconds)
     }
 
-    /// Let the wait take so many seconds from now on; None is no limit.
+    /// Let the wait take so many seconds from now on; None removes the limit.
     fn allow(this: &Bound<'_, Self>, seconds: Option<f64>) -> PyResult<()> {
         let (py, watch) = (this.py(), this.get());
         let due = match seconds {

@@ -14,7 +14,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use deltafold::memory::{self, Tell};
+use deltafold::memory::{self, Report};
 use pyo3::exceptions::{PyRuntimeError, PyStopAsyncIteration};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
@@ -67,11 +67,11 @@ impl AsyncTimedChunks {
         }
     }
 
-    /// Tell the memory that a read needs.
-    pub(crate) fn memory(&self, tell: &mut Tell<'_>) {
-        memory::of(self, tell);
+    /// Report the memory that a read needs.
+    pub(crate) fn memory(&self, report: &mut Report<'_>) {
+        memory::of(self, report);
         if let Watch::Task(watch) = &self.watch {
-            memory::of(watch.get(), tell);
+            memory::of(watch.get(), report);
         }
     }
 

@@ -17,7 +17,7 @@ use crate::framing::sniff::{BodyKind, BodySniffer, PAGE_BYTES};
 use crate::framing::{Framer, Framing};
 use crate::limits::Limits;
 use crate::markup::Wanted;
-use crate::memory::Tell;
+use crate::memory::Report;
 use crate::provider_error::{BODY_BYTES, Response};
 
 /// Bytes in any chunking → deltas.
@@ -50,9 +50,9 @@ impl Decoder {
         Self::with_core(options, Core::new)
     }
 
-    /// Tell the memory that most feeds need.
-    pub fn memory(&self, tell: &mut Tell<'_>) {
-        self.core.memory(tell);
+    /// Report the memory that most feeds need.
+    pub fn memory(&self, report: &mut Report<'_>) {
+        self.core.memory(report);
     }
 
     pub(super) fn with_core(

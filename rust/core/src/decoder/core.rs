@@ -17,7 +17,7 @@ use crate::error::{Error, ErrorKind};
 use crate::framing::Bytes;
 use crate::json::Reader;
 use crate::json::scan::{JsonScan, Verdict};
-use crate::memory::{self, Tell};
+use crate::memory::{self, Report};
 use crate::provider_error::ErrorObject;
 use crate::sink::Sinks;
 
@@ -76,10 +76,10 @@ impl Core {
         Self { state, answers, options: stream, stray: BareJson::default(), misspelt: false }
     }
 
-    /// Tell the memory that most events need.
-    pub(super) fn memory(&self, tell: &mut Tell<'_>) {
-        memory::of(self, tell);
-        self.state.memory(tell);
+    /// Report the memory that most events need.
+    pub(super) fn memory(&self, report: &mut Report<'_>) {
+        memory::of(self, report);
+        self.state.memory(report);
     }
 
     pub(super) fn options(&self) -> &StreamOptions {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::facts::Facts;
 use crate::framing::{Bytes, Framing};
 use crate::json::Result;
-use crate::memory::Tell;
+use crate::memory::Report;
 use crate::provider_error::ErrorTables;
 use crate::sink::Sinks;
 use crate::template::{self, Template};
@@ -99,10 +99,10 @@ macro_rules! registry {
                 }
             }
 
-            /// Tell the memory that most frames need.
-            pub fn memory(&self, tell: &mut Tell<'_>) {
+            /// Report the memory that most frames need.
+            pub fn memory(&self, report: &mut Report<'_>) {
                 match self {
-                    $(Self::$protocol(driver) => driver.memory(tell),)+
+                    $(Self::$protocol(driver) => driver.memory(report),)+
                 }
             }
 

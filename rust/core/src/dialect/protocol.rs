@@ -12,7 +12,7 @@ use super::choices::Followed;
 use crate::framing::Bytes;
 use crate::json::{Reader, Result};
 use crate::limits::Limits;
-use crate::memory::{self, Tell};
+use crate::memory::{self, Report};
 use crate::sink::{DeltaSink, Sinks};
 use crate::template::{EventHandler, Shapes, StudiedFrame, Template, Templates};
 
@@ -149,10 +149,10 @@ impl<P: Protocol> ProtocolDriver<P> {
         self.templates.share(shapes);
     }
 
-    /// Tell the memory that most frames need.
-    pub(super) fn memory(&self, tell: &mut Tell<'_>) {
-        memory::of(self, tell);
-        self.templates.memory(tell);
+    /// Report the memory that most frames need.
+    pub(super) fn memory(&self, report: &mut Report<'_>) {
+        memory::of(self, report);
+        self.templates.memory(report);
     }
 
     #[inline]

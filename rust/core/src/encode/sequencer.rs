@@ -19,7 +19,7 @@ use super::writer::{Ending, Order, Writer};
 use crate::contract::{
     Delta, Destination, ErrorCode, Failure, InputFormat, Payload, TextAttributes,
 };
-use crate::memory::{self, Tell};
+use crate::memory::{self, Report};
 
 /// Arguments that wait for more, because they are whole even if the call was cut behind them.
 const NOTHING: &str = "{}";
@@ -40,10 +40,10 @@ pub struct Sequencer<W> {
 }
 
 impl<W: Writer> Sequencer<W> {
-    /// Tell the memory that most deltas need.
-    pub fn memory(&self, tell: &mut Tell<'_>) {
-        memory::of(self, tell);
-        self.slots.memory(tell);
+    /// Report the memory that most deltas need.
+    pub fn memory(&self, report: &mut Report<'_>) {
+        memory::of(self, report);
+        self.slots.memory(report);
     }
 
     /// Return the HTTP status; `None` until the first delta that decides it.

@@ -6,7 +6,7 @@ use super::annotations;
 use super::parts::{Call, TextPart, WholePart};
 use crate::contract::Logprobs;
 use crate::json::write_list;
-use crate::memory::{self, Tell};
+use crate::memory::{self, Report};
 
 /// Content of a part, and its waiting share.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,16 +59,16 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    /// Tell the memory of the part that is written.
-    pub(super) fn memory(&self, tell: &mut Tell<'_>) {
+    /// Report the memory of the part that is written.
+    pub(super) fn memory(&self, report: &mut Report<'_>) {
         if let Some(slot) = self.list.back() {
-            memory::of(slot, tell);
+            memory::of(slot, report);
         }
         if let Some(Some(slot)) = self.list.back() {
-            memory::of(slot.as_ref(), tell);
+            memory::of(slot.as_ref(), report);
         }
         if let Some(turn) = self.turns.front() {
-            memory::of(turn, tell);
+            memory::of(turn, report);
         }
     }
 

@@ -10,7 +10,7 @@ use super::verified::Verified;
 use super::whole::{Headers, headers, page};
 use crate::contract::{ContractViolation, Delta, Output, TextOnlyDelta};
 use crate::encode::{Note, Out, Page, Settings};
-use crate::memory::{self, Tell};
+use crate::memory::{self, Report};
 
 /// Encoder of one stream.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,10 +34,10 @@ impl Encoder {
         }
     }
 
-    /// Tell the memory that most deltas need.
-    pub fn memory(&self, tell: &mut Tell<'_>) {
-        memory::of(self, tell);
-        self.stream.memory(tell);
+    /// Report the memory that most deltas need.
+    pub fn memory(&self, report: &mut Report<'_>) {
+        memory::of(self, report);
+        self.stream.memory(report);
     }
 
     /// Return the name of the target.

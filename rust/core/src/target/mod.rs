@@ -29,7 +29,7 @@ use crate::dialect::openai_responses::write::ResponsesWriter;
 use crate::encode::{Answers, Form, Page, Sequencer, Writer};
 
 use crate::fold::MessageAssembler;
-use crate::memory::Tell;
+use crate::memory::Report;
 
 /// A row of the list of targets.
 #[derive(Clone, Copy, Debug)]
@@ -74,8 +74,8 @@ macro_rules! targets {
         }
 
         impl State {
-            fn memory(&self, tell: &mut Tell<'_>) {
-                match self { $(Self::$variant(state) => state.memory(tell),)+ }
+            fn memory(&self, report: &mut Report<'_>) {
+                match self { $(Self::$variant(state) => state.memory(report),)+ }
             }
 
             fn status(&self) -> Option<u16> {

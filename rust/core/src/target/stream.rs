@@ -10,7 +10,7 @@ use crate::contract::{
     Payload, TextOnlyDelta,
 };
 use crate::encode::Page;
-use crate::memory::Tell;
+use crate::memory::Report;
 
 /// Order of one answer.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,9 +37,9 @@ impl Stream {
         }
     }
 
-    /// Tell the memory that most deltas need, beside its own.
-    pub(super) fn memory(&self, tell: &mut Tell<'_>) {
-        self.state.memory(tell);
+    /// Report the memory that most deltas need, beside its own.
+    pub(super) fn memory(&self, report: &mut Report<'_>) {
+        self.state.memory(report);
     }
 
     pub(super) fn status(&self) -> Option<u16> {

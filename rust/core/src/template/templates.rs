@@ -11,7 +11,7 @@ use super::event::{EventHandler, StudiedFrame, Template};
 use super::shapes::{Shapes, SharedShapes, Sought};
 use super::token::MAX_TOKENS;
 use crate::framing::{Bytes, WholeEvent};
-use crate::memory::{self, Tell};
+use crate::memory::{self, Report};
 
 /// Maximum number of templates at a time.  Few kinds of event alternate in one stretch of a stream.
 const MAX_TEMPLATES: usize = 3;
@@ -45,11 +45,11 @@ impl<E: Template> Templates<E> {
         self.shared = shapes.map(SharedShapes::new);
     }
 
-    /// Tell the memory of the template that matched last.
-    pub fn memory(&self, tell: &mut Tell<'_>) {
+    /// Report the memory of the template that matched last.
+    pub fn memory(&self, report: &mut Report<'_>) {
         if let Some(template) = self.compiled.get(self.recent) {
-            memory::of(template, tell);
-            template.cut.memory(tell);
+            memory::of(template, report);
+            template.cut.memory(report);
         }
     }
 

@@ -6,26 +6,29 @@ and nothing is lost when the client reads on.
 
 import json
 import re
+import resource
 import socket
+import sys
 import threading
 import time
-import tracemalloc
 from collections.abc import Generator
-from contextlib import contextmanager
-from typing import Final
+from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final, Self
 
 import httpx2
 import pytest
+from starlette.types import Receive, Scope, Send
 
-from deltafold import OpenAIChatModel
-from deltafold.gateway import create_app
-from gateways import served
+from gateways import serve_process, served
 
 PATHS: Final = {"passed": "/v1/chat/completions", "transcoded": "/v1/messages"}
-# Memory of one stream.  asyncio reads 256 KiB from a socket at once, and aiohttp holds three such
-# pieces: one in its parser, one in its buffer, one that its reader has returned.
-MOST_BYTES: Final = {"aiohttp": 3 << 19, "httpx2": 1 << 20}
-READ_BYTES: Final = 1 << 17
+FIRST: Final = 8
+MEASURED: Final = 16
+MOST_BYTES: Final = 1 << 20
+"""Memory of one stream."""
+READ_BYTES: Final = 1 << 15
 
 
 class Flood:
@@ -80,35 +83,71 @@ def event(number: int) -> bytes:
 
 
 @contextmanager
-def flooded(transport: str) -> Generator[tuple[Flood, str]]:
-    """Serve a gateway in front of the flood."""
+def flooded(transport: str, folder: Path) -> Generator[tuple[Flood, str, int]]:
+    """Run a gateway in front of the flood, and yield its address and its process id."""
     flood = Flood()
-    model = OpenAIChatModel({"model_id": "m"}, base_url=flood.url, api_key="k", transport=transport)
-    with served(create_app({"m": model})) as url:
-        try:
-            yield flood, url
-        finally:
-            flood.close()
+    table = folder / "gateway.toml"
+    table.write_text(
+        f"""[models.m]
+model = "openai/m"
+base_url = "{flood.url}"
+api_key = "k"
+transport = "{transport}"
+"""
+    )
+    try:
+        with serve_process(str(table)) as (url, process):
+            yield flood, url, process
+    finally:
+        flood.close()
 
 
-def ask(url: str, path: str, content: str) -> socket.socket:
-    """Send a request, and return its connection, whose kernel takes hardly anything."""
-    body = json.dumps(
-        {
-            "model": "m",
-            "max_tokens": 9,
-            "stream": True,
-            "messages": [{"role": "user", "content": content}],
-            **({"stream_options": {"include_usage": True}} if "chat" in path else {}),
-        }
-    ).encode()
-    client = socket.socket()
-    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    client.settimeout(20)
-    client.connect(("127.0.0.1", int(url.rpartition(":")[2])))
-    head = f"POST {path} HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}\r\n\r\n"
-    client.sendall(head.encode() + body)
-    return client
+class SlowClient:
+    """A client whose kernel takes hardly anything."""
+
+    def __init__(self, url: str, path: str) -> None:
+        usage = {"stream_options": {"include_usage": True}} if "chat" in path else {}
+        messages = [{"role": "user", "content": "flood"}]
+        asked = {"model": "m", "max_tokens": 9, "stream": True, "messages": messages, **usage}
+        body = json.dumps(asked).encode()
+        self._socket = socket.socket()
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        self._socket.settimeout(20)
+        self._socket.connect(("127.0.0.1", int(url.rpartition(":")[2])))
+        head = f"POST {path} HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}\r\n\r\n"
+        self._socket.sendall(head.encode() + body)
+        self._seen = b""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+
+    def read_on(self) -> None:
+        """Read a little more."""
+        until = len(self._seen) + READ_BYTES
+        while len(self._seen) < until:
+            self._seen += self._socket.recv(65536)
+
+    def numbers(self) -> list[int]:
+        """Return the numbers of the events that were read."""
+        # HTTP may begin a chunk in the middle of a text.
+        text = re.sub(rb"\r\n[0-9a-f]+\r\n", b"", self._seen)
+        return list(map(int, re.findall(rb"<(\d+)>", text)))
+
+
+def read_on(clients: list[SlowClient], flood: Flood) -> None:
+    """Let each client read a little, until the upstream cannot write any more."""
+    for client in clients:
+        client.read_on()
+    held_back(flood)
+
+
+def resident_bytes(process: int) -> int:
+    """Return the memory of a process, that of the extension included."""
+    pages = Path(f"/proc/{process}/statm").read_text().split()[1]
+    return int(pages) * resource.getpagesize()
 
 
 def held_back(flood: Flood) -> None:
@@ -124,28 +163,57 @@ def held_back(flood: Flood) -> None:
     pytest.fail(f"the upstream went on writing: {flood.sent:,} bytes")
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the memory of a process in /proc")
 @pytest.mark.parametrize("way", PATHS)
 @pytest.mark.parametrize("transport", ["aiohttp", "httpx2"])
-def test_a_client_that_hardly_reads_holds_its_upstream_back(way: str, transport: str) -> None:
-    with flooded(transport) as (flood, url):
+def test_a_client_that_hardly_reads_holds_its_upstream_back(
+    way: str, transport: str, tmp_path: Path
+) -> None:
+    if transport == "httpx2" and find_spec("uvloop") is not None:
+        pytest.skip("under uvloop, anyio takes everything that the kernel holds")
+    path = PATHS[way]
+    with flooded(transport, tmp_path) as (flood, url, process), ExitStack() as open_clients:
+
+        def slow_clients(count: int) -> list[SlowClient]:
+            clients = [SlowClient(url, path) for _ in range(count)]
+            for client in clients:
+                open_clients.enter_context(client)
+            return clients
+
+        # The first ones pay for what the process needs only once.
+        first = slow_clients(FIRST)
+        read_on(first, flood)
+        before = resident_bytes(process)
+        clients = slow_clients(MEASURED)
+        for _ in range(3):
+            read_on(clients, flood)
+            assert (resident_bytes(process) - before) / MEASURED < MOST_BYTES
         asked = {"model": "m", "messages": [{"role": "user", "content": "short"}], "stream": True}
-        answer = f"{url}/v1/chat/completions"
-        httpx2.post(answer, json=asked)  # imports every module before memory is measured
-        tracemalloc.start()
-        try:
-            before = tracemalloc.get_traced_memory()[0]
-            with ask(url, PATHS[way], "flood") as client:
-                seen = b""
-                for rounds in range(1, 4):
-                    while len(seen) < rounds * READ_BYTES:
-                        seen += client.recv(65536)
-                    held_back(flood)
-                    held = tracemalloc.get_traced_memory()[0] - before - len(seen)
-                    assert held < MOST_BYTES[transport]
-                assert "[DONE]" in httpx2.post(answer, json=asked).text
-        finally:
-            tracemalloc.stop()
-    # HTTP may begin a chunk in the middle of a text.
-    numbers = re.findall(rb"<(\d+)>", re.sub(rb"\r\n[0-9a-f]+\r\n", b"", seen))
-    assert len(numbers) > 1000
-    assert list(map(int, numbers)) == list(range(len(numbers)))
+        assert "[DONE]" in httpx2.post(f"{url}/v1/chat/completions", json=asked).text
+        for client in (*first, *clients):
+            numbers = client.numbers()
+            assert len(numbers) > 100
+            assert numbers == list(range(len(numbers)))
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_NOTSENT_LOWAT"), reason="the kernel has no such bound")
+def test_the_kernel_takes_little_of_an_answer_that_is_not_read() -> None:
+    sent = 0
+    is_asked = threading.Event()
+
+    async def app(scope: Scope, _receive: Receive, send: Send) -> None:
+        nonlocal sent
+        assert scope["type"] == "http"
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        is_asked.set()
+        for _ in range(1000):
+            await send({"type": "http.response.body", "body": b"." * 16384, "more_body": True})
+            sent += 16384
+
+    with served(app) as url, SlowClient(url, PATHS["passed"]):
+        assert is_asked.wait(20)
+        before = -1
+        while before != sent:
+            before = sent
+            time.sleep(0.3)
+        assert 0 < sent < 1 << 20

@@ -120,6 +120,7 @@ class StreamedResponse(Response):
             if is_last and await self._is_replaced():
                 return False
             data = last(batch) if is_last else write(batch)
+            del batch  # its deltas need more memory than their bytes
             if not data:
                 continue
             if is_last:

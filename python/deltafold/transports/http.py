@@ -546,10 +546,16 @@ def _timed(source: AsyncSource, limits: Limits, watch: Watch) -> AsyncSource:
     return source
 
 
+_BUFFER_BYTES: Final = 64 * 1024
+"""What a body of aiohttp may hold before its connection waits; by itself it holds up to 512 KiB."""
+
+
 def _make_aiohttp_session() -> object:
     package = import_package("aiohttp")
     if not under_asyncio():
         raise MisuseError("transport: an aiohttp session is made inside of a running event loop")
     connector = package.TCPConnector(limit=MAX_CONNECTIONS)
-    session: object = package.ClientSession(connector=connector, trust_env=True)
+    session: object = package.ClientSession(
+        connector=connector, trust_env=True, read_bufsize=_BUFFER_BYTES
+    )
     return session

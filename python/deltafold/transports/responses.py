@@ -44,6 +44,10 @@ SDK_DIALECTS = (
 _HTTP_STATUSES = range(100, 1000)
 
 _OK: Final = 200
+
+_READ_BYTES: Final = 64 * 1024
+"""Most bytes of one read of aiohttp, which by itself returns all that it holds."""
+
 _NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
 
 _BUILT_IN: Final = frozenset(
@@ -236,6 +240,7 @@ def source_of_aiohttp(response: object) -> AsyncSource:
     """Return the source that awaits a response of aiohttp."""
     body = cast("_AiohttpBody", response)
     content = body.content
+    read = getattr(content, "read", None)
     return AsyncSource(
         content.iter_any(),
         _closer(response),
@@ -243,7 +248,7 @@ def source_of_aiohttp(response: object) -> AsyncSource:
         _headers(response),
         over_connection=True,
         is_over=getattr(content, "at_eof", None),
-        read=getattr(content, "readany", None),
+        read=None if read is None else partial(read, _READ_BYTES),
     )
 
 

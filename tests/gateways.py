@@ -3,18 +3,19 @@
 In: the recordings of the upstream.  Out: the address of the gateway.
 """
 
+import re
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
-import uvicorn
-
 from deltafold import OpenAIChatModel
-from deltafold.cli.serving import KEEP_ALIVE_SECONDS
 from deltafold.dialects import dialect_of
 from deltafold.gateway import create_app
+from deltafold.gateway.serving import make_server
 from deltafold.models.adapters import adapter_of
 from deltafold.models.base import Model
 from deltafold.testing import ReplayServer
@@ -23,15 +24,7 @@ from deltafold.testing import ReplayServer
 @contextmanager
 def served(app: Any) -> Generator[str]:  # noqa: ANN401 - an ASGI application
     """Serve an application on a free port of this machine, and yield its address."""
-    config = uvicorn.Config(
-        app,
-        host="127.0.0.1",
-        port=0,
-        log_level="warning",
-        ws="none",
-        timeout_keep_alive=KEEP_ALIVE_SECONDS,
-    )
-    server = uvicorn.Server(config)
+    server = make_server(app, host="127.0.0.1", port=0, log_level="warning", ws="none")
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started:
@@ -43,6 +36,25 @@ def served(app: Any) -> Generator[str]:  # noqa: ANN401 - an ASGI application
     finally:
         server.should_exit = True
         thread.join(10)
+
+
+@contextmanager
+def serve_process(*options: str) -> Generator[tuple[str, int]]:
+    """Run `deltafold serve` on a free port, and yield its address and its process id."""
+    command = [sys.executable, "-m", "deltafold", "serve", "--port", "0", *options]
+    with subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stderr is not None
+            said = ""
+            while (found := re.search(r"http://[\w.:]+", said)) is None:
+                line = process.stderr.readline()
+                assert line, f"the server ended before it began: {said}"
+                said += line
+            yield found[0], process.pid
+        finally:
+            process.terminate()
 
 
 def upstream(dialect: str, url: str) -> Model[Any]:

@@ -1,8 +1,6 @@
 """A gateway that answers from recordings."""
 
 import re
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -16,7 +14,7 @@ from deltafold.gateway import create_app, replay_table
 from deltafold.gateway.replaying import ReplayTable
 from deltafold.inspector import read_page
 from deltafold.testing import Recording
-from gateways import served
+from gateways import serve_process, served
 from recorded_upstreams import ENCODED
 from test_gateway import CALLS, TEXT, recorded
 
@@ -122,7 +120,6 @@ def test_a_gateway_in_front_of_models_has_no_such_page() -> None:
 
 def test_serve_keeps_an_idle_connection_longer_than_clients_reuse_it(tmp_path: Path) -> None:
     recorded(TEXT, "openai-chat").save(tmp_path / "rain.jsonl")
-    command = [sys.executable, "-m", "deltafold", "serve", "--replay", str(tmp_path), "--port", "0"]
     opened: list[str] = []
 
     def trace(stage: str, _: object) -> None:
@@ -130,16 +127,12 @@ def test_serve_keeps_an_idle_connection_longer_than_clients_reuse_it(tmp_path: P
             opened.append(stage)
 
     extensions = {"trace": trace}
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stderr is not None
-            said = iter(process.stderr.readline, "")
-            url = next(found[0] for line in said if (found := re.search(r"http://[\w.:]+", line)))
-            limits = httpx2.Limits(keepalive_expiry=60)
-            with httpx2.Client(limits=limits) as client:
-                assert client.get(f"{url}/health", extensions=extensions).status_code == 200
-                time.sleep(5.5)  # uvicorn closes an idle connection after 5 seconds by default
-                assert client.get(f"{url}/health", extensions=extensions).status_code == 200
-        finally:
-            process.terminate()
+    limits = httpx2.Limits(keepalive_expiry=60)
+    with (
+        serve_process("--replay", str(tmp_path)) as (url, _),
+        httpx2.Client(limits=limits) as client,
+    ):
+        assert client.get(f"{url}/health", extensions=extensions).status_code == 200
+        time.sleep(5.5)  # uvicorn closes an idle connection after 5 seconds by default
+        assert client.get(f"{url}/health", extensions=extensions).status_code == 200
     assert opened == ["connection.connect_tcp.started", "connection.connect_tcp.complete"]

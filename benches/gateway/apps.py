@@ -12,15 +12,14 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
 from starlette.routing import Route
 
 from deltafold import AnthropicConfig, AnthropicModel, OpenAIChatConfig, OpenAIChatModel
-from deltafold.cli.serving import KEEP_ALIVE_SECONDS
 from deltafold.gateway import create_app
+from deltafold.gateway.serving import make_server
 from deltafold.transports.http import make_http_client
 
 CHAT = "/v1/chat/completions"
@@ -84,11 +83,7 @@ def main(kind: str, package: str, url: str) -> None:
     app = {"forward": forwarder, "gateway": gateway}[kind](package, url)
     listening = socket.create_server(("127.0.0.1", 0), backlog=4096)
     print(listening.getsockname()[1], flush=True)
-    config = uvicorn.Config(
-        app, log_level="warning", access_log=False, timeout_keep_alive=KEEP_ALIVE_SECONDS
-    )
-    server = uvicorn.Server(config)
-    server.run(sockets=[listening])
+    make_server(app, log_level="warning", access_log=False).run(sockets=[listening])
 
 
 if __name__ == "__main__":

@@ -8,19 +8,10 @@ command has no authentication. A program adds its own with `create_app(on_reques
 """
 
 from collections.abc import Sequence
-from typing import Final
 
 from deltafold import MisuseError, UnknownDialectError
 from deltafold.cli.clients import CLIENTS
-from deltafold.cli.exits import EXIT_DONE, EXIT_USAGE, complain
-
-KEEP_ALIVE_SECONDS: Final = 75
-"""How long an idle connection stays open.
-
-Clients reuse a connection for a while: httpx, and with it the SDKs of OpenAI and Anthropic, for 5
-seconds, aiohttp for 15. A server that closes it first closes some in the moment in which they are
-used again, and the client reports a lost connection. uvicorn waits 5 seconds by default.
-"""
+from deltafold.cli.exits import EXIT_DONE, EXIT_ERROR, EXIT_USAGE, complain
 
 
 def serve(
@@ -54,6 +45,7 @@ def serve(
             read_table,
             replay_table,
         )
+        from deltafold.gateway.serving import make_server  # noqa: PLC0415 - an extra
     except ModuleNotFoundError as missing:
         complain(f"{missing.name} is not installed: pip install 'deltafold[gateway]'")
         return EXIT_USAGE
@@ -74,12 +66,15 @@ def serve(
         first = next((name for name in table.names if "*" not in name), "NAME")
         print(CLIENTS[config_of].format(url=f"http://{host}:{port}", model=first), end="")
         return EXIT_DONE
-    import uvicorn  # noqa: PLC0415 - an extra
-
     fetcher = FileFetcher() if fetch_files else None
-    app = create_app(table, allow_anyone=no_auth, fetcher=fetcher)
-    uvicorn.run(app, host=host, port=port, timeout_keep_alive=KEEP_ALIVE_SECONDS)
-    return EXIT_DONE
+    server = make_server(
+        create_app(table, allow_anyone=no_auth, fetcher=fetcher), host=host, port=port
+    )
+    try:
+        server.run()
+    except KeyboardInterrupt:
+        return EXIT_DONE
+    return EXIT_DONE if server.started else EXIT_ERROR
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -48,6 +48,7 @@ mod parallel;
 mod partial_json;
 mod partial_tree;
 mod payload;
+mod pending;
 mod plain_json;
 mod prefetch;
 mod recent_bytes;

@@ -16,8 +16,8 @@
 //! Laws: one reader at a time; a second one gets a `MisuseError`.  Deltas are folded before they are returned.  The ways of
 //! reading share one position.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
 
 use deltafold::contract::{DeltaBatch as CoreBatch, DeltaKind, Payload};
 use deltafold::fold::{Part, Status};
@@ -36,6 +36,7 @@ use crate::errors;
 use crate::fold;
 use crate::fold_state::FoldState;
 use crate::line_watch::LineWatch;
+use crate::pending::{Pending, PendingDeltas};
 use crate::prefetch::Pieces;
 use crate::recent_bytes::RecentBytes;
 use crate::stream_timer::{StreamTimer, StreamTimes};
@@ -53,14 +54,6 @@ pub(crate) enum Form {
     Texts,
     /// Nothing: the deltas are only folded.
     Folded,
-}
-
-/// Deltas of one read that were not taken yet.
-struct Pending {
-    batch: CoreBatch,
-    now: Timestamp,
-    /// Position of the next delta.  Read and written under the lock of the stream's pending deltas.
-    next: AtomicUsize,
 }
 
 /// State of one stream.
@@ -91,7 +84,7 @@ pub(crate) struct StreamReader {
     encoder: OnceLock<Py<Encoder>>,
     /// Number of changes of `chunks`.
     changes: AtomicUsize,
-    pending: TryLock<Option<Arc<Pending>>>,
+    pending: PendingDeltas,
     /// A read is in progress.
     busy: AtomicBool,
     /// The first read has begun.
@@ -241,29 +234,16 @@ impl StreamReader {
             return Ok(None);
         }
         if form == Form::Batches {
-            let Some(pending) = errors::lock(py, &self.pending, "stream")?.take() else {
-                return Ok(None);
-            };
-            let rest = pending.batch.rest(pending.next.load(Ordering::Relaxed));
-            let batch = DeltaBatch::new(rest, self.decoder.get().run_id_text(py), pending.now);
+            let Some((rest, now)) = self.pending.take_rest(py)? else { return Ok(None) };
+            let batch = DeltaBatch::new(rest, self.decoder.get().run_id_text(py), now);
             return Ok(Some(Bound::new(py, batch)?.into_any()));
         }
-        while let Some((pending, position)) = self.next_pending(py)? {
+        while let Some((pending, position)) = self.pending.claim(py)? {
             if let Some(value) = self.value_of(py, form, &pending, position)? {
                 return Ok(Some(value));
             }
         }
         Ok(None)
-    }
-
-    /// Claim the next pending delta: its batch, and its position.  The object is built after the lock is released.
-    fn next_pending(&self, py: Python<'_>) -> PyResult<Option<(Arc<Pending>, usize)>> {
-        let mut slot = errors::lock(py, &self.pending, "stream")?;
-        let Some(pending) = slot.as_ref() else { return Ok(None) };
-        let position = pending.next.fetch_add(1, Ordering::Relaxed);
-        let is_last = position + 1 >= pending.batch.len();
-        let pending = if is_last { slot.take() } else { Some(Arc::clone(pending)) };
-        Ok(pending.map(|pending| (pending, position)))
     }
 
     fn value_of<'py>(
@@ -307,10 +287,10 @@ impl StreamReader {
                 Ok((!text.is_empty()).then(|| PyString::new(py, &text).into_any()))
             }
             Form::Deltas => {
-                let pending = Pending { batch, now, next: AtomicUsize::new(1) };
+                let pending = Pending::after_first(batch, now);
                 let value = self.value_of(py, form, &pending, 0)?;
                 if pending.batch.len() > 1 {
-                    *errors::lock(py, &self.pending, "stream")? = Some(Arc::new(pending));
+                    self.pending.keep(py, pending)?;
                 }
                 Ok(value)
             }
@@ -475,7 +455,7 @@ impl StreamReader {
             tee: OnceLock::new(),
             encoder: OnceLock::new(),
             changes: AtomicUsize::new(0),
-            pending: TryLock::new(None),
+            pending: PendingDeltas::new(),
             busy: AtomicBool::new(false),
             started: AtomicBool::new(false),
             ended: AtomicBool::new(false),
@@ -602,8 +582,7 @@ impl StreamReader {
 
     /// Drop the deltas that were not taken, and return whether the stream has ended.
     fn settle(&self, py: Python<'_>) -> PyResult<bool> {
-        let pending = errors::lock(py, &self.pending, "stream")?.take();
-        drop(pending);
+        self.pending.clear(py)?;
         Ok(self.has_ended())
     }
 

@@ -65,11 +65,11 @@ _BUILT_IN: Final = frozenset(
 
 
 def _nothing() -> None:
-    """Do nothing: there are no resources."""
+    """Do nothing: plain chunks need no closing."""
 
 
 async def _nothing_async() -> None:
-    """Do nothing: there are no resources."""
+    """Do nothing: plain chunks need no closing."""
 
 
 class _SyncBody(Protocol):

@@ -13,7 +13,7 @@ from deltafold import MisuseError
 from deltafold.gateway import create_app, replay_table
 from deltafold.gateway.replaying import ReplayTable
 from deltafold.inspector import read_page
-from deltafold.testing import Recording
+from deltafold.testing import Recording, ReplayServer
 from gateways import serve_process, served
 from recorded_upstreams import ENCODED
 from test_gateway import CALLS, TEXT, recorded
@@ -136,3 +136,14 @@ def test_serve_keeps_an_idle_connection_longer_than_clients_reuse_it(tmp_path: P
         time.sleep(5.5)  # uvicorn closes an idle connection after 5 seconds by default
         assert client.get(f"{url}/health", extensions=extensions).status_code == 200
     assert opened == ["connection.connect_tcp.started", "connection.connect_tcp.complete"]
+
+
+def test_serve_calls_models_over_aiohttp_unless_they_say_otherwise(tmp_path: Path) -> None:
+    table = tmp_path / "gateway.toml"
+    with ReplayServer([recorded(TEXT, "openai-chat")] * 2) as server:
+        entry = f'model = "openai/m"\nbase_url = "{server.url}/v1"\napi_key = "k"\n'
+        table.write_text(f'[models.a]\n{entry}[models.b]\n{entry}transport = "httpx2"\n')
+        with serve_process(str(table)) as (url, _):
+            for model, client in (("a", "aiohttp"), ("b", "httpx2")):
+                assert chat(url, model).choices[0].message.content == TEXT.text
+                assert client in server.requests[-1].headers["user-agent"]

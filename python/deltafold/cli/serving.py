@@ -3,11 +3,14 @@
 In: a TOML file or `name=vendor/model` pairs.  Out: a running server, or the text of a client's
 settings.
 
-Law: on an address that other machines reach, the gateway answers only with `--no-auth`, because the
-command has no authentication. A program adds its own with `create_app(on_request=...)`.
+Laws: on an address that other machines reach, the gateway answers only with `--no-auth`, because the
+command has no authentication. A program adds its own with `create_app(on_request=...)`. Models are
+called over aiohttp where it is installed: an event costs half the CPU of one over httpx2, and under
+uvloop httpx2 holds megabytes for a client that hardly reads.
 """
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 
 from deltafold import MisuseError, UnknownDialectError
 from deltafold.cli.clients import CLIENTS
@@ -56,9 +59,9 @@ def serve(
         if replay is not None:
             table = replay_table(replay)
         elif file is not None:
-            table = read_table(file)
+            table = read_table(file, transport=_transport())
         else:
-            table = ModelTable(dict(map(_pair, models)))
+            table = ModelTable(dict(map(_pair, models)), transport=_transport())
     except (MisuseError, UnknownDialectError, OSError) as problem:
         complain(problem)
         return EXIT_USAGE
@@ -75,6 +78,10 @@ def serve(
     except KeyboardInterrupt:
         return EXIT_DONE
     return EXIT_DONE if server.started else EXIT_ERROR
+
+
+def _transport() -> str:
+    return "httpx2" if find_spec("aiohttp") is None else "aiohttp"
 
 
 def _pair(text: str) -> tuple[str, str]:

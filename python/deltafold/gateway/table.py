@@ -49,7 +49,7 @@ class ModelTable:
         entries: Models, names of `load_model`, or mappings with `model` and settings. A list of
             them is called in its order, the next one when one failed before its first byte. A name
             may have one `*`, which stands for the rest of the client's name in the other name too.
-        settings: settings of every model, such as `transport`.
+        settings: settings of every model that has none of that name, such as `transport`.
 
     Raises:
         MisuseError: an entry is wrong; the error names it.
@@ -124,7 +124,7 @@ def _upstream(name: str, entry: OneEntry, settings: Mapping[str, object]) -> Ups
     return Upstream(model, model.model_id)
 
 
-def read_table(path: str | Path) -> ModelTable:
+def read_table(path: str | Path, **settings: object) -> ModelTable:
     r"""Read the table of a TOML file.
 
     >>> from pathlib import Path
@@ -140,6 +140,10 @@ def read_table(path: str | Path) -> ModelTable:
         model = "vllm/qwen3-coder"
         base_url = "http://127.0.0.1:8000/v1"
 
+    Args:
+        path: the file.
+        settings: settings of every model that has none of that name.
+
     Raises:
         MisuseError: the file is not TOML, or an entry is wrong.
         OSError: the file cannot be read.
@@ -153,4 +157,4 @@ def read_table(path: str | Path) -> ModelTable:
         raise MisuseError(f"{path}: there is no table [models]")
     if given:
         raise MisuseError(f"{path}: unknown: {', '.join(given)}; there is the table [models]")
-    return ModelTable(cast("dict[str, Entry]", models))
+    return ModelTable(cast("dict[str, Entry]", models), **settings)

@@ -346,7 +346,7 @@ def main() -> None:
         show(asked.docs, "leaving", f"{about}\n\n{leaving('aiohttp', asked.leaving)}")
     if "slow" in parts:
         about = f"{PEER_STREAMS} streams of 200 events, 20 a second each, beside {SLOW_READERS}"
-        about += " clients that read 1 KiB a second of an upstream without pauses."
+        about += " clients that read 1 KiB a second of an upstream without pauses, under uvloop."
         tables = [slow(package, asked.rounds) for package in ("aiohttp", "httpx2")]
         show(asked.docs, "slow", "\n\n".join([about, *tables]))
     if "peers" in parts:

@@ -3,10 +3,10 @@
 In: a TOML file or `name=vendor/model` pairs.  Out: a running server, or the text of a client's
 settings.
 
-Laws: on an address that other machines reach, the gateway answers only with `--no-auth`, because the
-command has no authentication. A program adds its own with `create_app(on_request=...)`. Models are
-called over aiohttp where it is installed: an event costs half the CPU of one over httpx2, and under
-uvloop httpx2 holds megabytes for a client that hardly reads.
+Laws: on an address that other machines reach, the gateway answers only with `--no-auth`, because
+the command has no authentication. A program adds its own with `create_app(on_request=...)`. Models
+are called over aiohttp where it is installed: an event costs half the CPU of one over httpx2, and
+under uvloop httpx2 holds megabytes for a client that hardly reads.
 """
 
 from collections.abc import Sequence

@@ -4,6 +4,7 @@ In: an ASGI application.  Out: a `uvicorn.Server`, which has not begun.
 """
 
 import socket
+from contextlib import suppress
 from typing import Any, Final
 
 import uvicorn
@@ -35,8 +36,9 @@ class Server(uvicorn.Server):
             return
         for server in self.servers:
             for listening in server.sockets:
-                if listening.family != getattr(socket, "AF_UNIX", None):
-                    # Connections inherit the options of the socket that accepts them.
+                # Connections inherit the options of the socket that accepts them. Sockets of files
+                # and some sandboxes have no such option, and answer without it.
+                with suppress(OSError):
                     listening.setsockopt(socket.IPPROTO_TCP, option, UNSENT_BYTES)
 
 

@@ -138,13 +138,15 @@ class StreamedResponse(Response):
     async def _write_edited(self) -> bool:
         """Write an answer that a hook changes, or that another upstream may continue."""
         async for batch in self._stream.batches():
-            if batch.ends_stream and await self._is_replaced():
+            is_last = batch.ends_stream
+            if is_last and await self._is_replaced():
                 return False
             data = await self._spliced(batch)
+            del batch  # as in `_write`
             if data is None:
                 return False
             if data:
-                if batch.ends_stream:
+                if is_last:
                     await self._tell()
                 await self._put(data)
             if self._stopped is not None:

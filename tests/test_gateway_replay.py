@@ -139,6 +139,7 @@ def test_serve_keeps_an_idle_connection_longer_than_clients_reuse_it(tmp_path: P
 
 
 def test_serve_calls_models_over_aiohttp_unless_they_say_otherwise(tmp_path: Path) -> None:
+    pytest.importorskip("aiohttp")
     table = tmp_path / "gateway.toml"
     with ReplayServer([recorded(TEXT, "openai-chat")] * 2) as server:
         entry = f'model = "openai/m"\nbase_url = "{server.url}/v1"\napi_key = "k"\n'

@@ -5,8 +5,8 @@ and nothing is lost when the client reads on.
 """
 
 import json
+import os
 import re
-import resource
 import socket
 import sys
 import threading
@@ -147,7 +147,7 @@ def read_on(clients: list[SlowClient], flood: Flood) -> None:
 def resident_bytes(process: int) -> int:
     """Return the memory of a process, that of the extension included."""
     pages = Path(f"/proc/{process}/statm").read_text().split()[1]
-    return int(pages) * resource.getpagesize()
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
 def held_back(flood: Flood) -> None:
@@ -180,7 +180,7 @@ def test_a_client_that_hardly_reads_holds_its_upstream_back(
                 open_clients.enter_context(client)
             return clients
 
-        # The first ones pay for what the process needs only once.
+        # With the first clients, the process loads code and reserves memory that later ones share.
         first = slow_clients(FIRST)
         read_on(first, flood)
         before = resident_bytes(process)

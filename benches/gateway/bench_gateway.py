@@ -236,7 +236,7 @@ def _event(found: Mapping[tuple[str, str], list[Measured]], name: str, way: str)
 
 
 def leaving(package: str, streams: int) -> str:
-    """Run many streams of which every third is left, and say what is left of them."""
+    """Run many streams whose clients leave every third one, and count memory and open files."""
     events = 20
     rows: list[str] = []
     for case in CASES[2:]:
@@ -290,7 +290,8 @@ def beside_slow(
 ) -> tuple[float, float, float, float]:
     """Run streams beside slow ones: CPU of an event, median and late latency, bytes a slow stream.
 
-    Half of the slow ones come first: they pay for what the process needs only once.
+    The first half of the slow clients is not measured: with them, the process loads code and
+    reserves memory that later clients share.
     """
     asked = ("slow.py", port, case.path, case.model, count // 2)
     with ExitStack() as running:

@@ -193,7 +193,7 @@ class _Gateway:
         return await self._answer(request, "gemini", name, method == "streamGenerateContent")
 
     async def count_tokens(self, request: Request) -> Response:
-        """Answer with an estimate, because the upstream counts only what it answers."""
+        """Answer with an estimate: the upstream counts tokens only in its answers."""
         try:
             self._admit(request)
             asked = read_request("anthropic-messages", await self._body(request))

@@ -34,7 +34,7 @@ _LONGEST: Final = 2_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeouts:
-    """Limits of the waiting times of a call, in seconds; None is no limit.
+    """Limits of the waiting times of a call, in seconds; None removes a limit.
 
     The longest limit is 2,000,000 seconds (23 days): a longer one overflows the timers of sockets.
 

@@ -24,7 +24,7 @@ pub struct Encoder {
 impl Encoder {
     /// Build the encoder of a stream.  With `objects` it gives the JSON of each event, without framing.
     pub fn new(target: &'static Target, settings: Settings, objects: bool) -> Self {
-        // Without the events of the run, what is written is only a part of a stream.
+        // Without the events of the run, the output is only a part of a stream.
         let is_checked = !objects && !settings.without_run;
         Self {
             target: target.name,
@@ -60,7 +60,7 @@ impl Encoder {
         self.stream.ended()
     }
 
-    /// Return true if what was written ends in the target's error, or is an HTTP error.
+    /// Return true if the output ends in the error of the target, or is an HTTP error.
     pub fn failed(&self) -> bool {
         self.stream.failed()
     }

@@ -161,11 +161,16 @@ class Upstream(asyncio.Protocol):
         self.transport.write(b"0\r\n\r\n")
 
 
-async def serve() -> None:
-    """Print the port, and serve until the process is ended."""
+async def listen() -> asyncio.Server:
+    """Listen on a free port, and print it."""
     server = await asyncio.get_running_loop().create_server(Upstream, "127.0.0.1", 0, backlog=4096)
     print(server.sockets[0].getsockname()[1], flush=True)
-    await server.serve_forever()
+    return server
+
+
+async def serve() -> None:
+    """Serve until the process is ended."""
+    await (await listen()).serve_forever()
 
 
 if __name__ == "__main__":

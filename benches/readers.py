@@ -88,7 +88,7 @@ def fold_text(dialect: str, chunks: Sequence[bytes]) -> Read:
         for chunk in chunks:
             folding.feed(chunk)
         folding.close()
-        return folding.assembler.text
+        return folding.text
 
     return read
 

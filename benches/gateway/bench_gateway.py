@@ -68,8 +68,9 @@ SLOW_CASES: Final = (
 SLOW_READERS: Final = 40
 SLOW_EVENTS: Final = 100_000
 """Events of a stream whose client hardly reads: about 12 MB."""
-PEER_STREAMS: Final = 100
-"""Streams at once beside other gateways: one process of some of them takes no more."""
+BESIDE_SLOW_STREAMS: Final = 100
+PEER_STREAMS: Final = 50
+"""Streams at once beside other gateways: one core of some of them takes no more."""
 
 BESIDE: Final = (
     ("forwarder", "forward"),
@@ -324,11 +325,13 @@ def beside_slow(
         before = resident_bytes(app)
         line(running.enter_context(started(*asked)))
         held = (resident_bytes(app) - before) / max(1, count // 2)
-        clients = running.enter_context(started("load.py", port, CHAT, "chat", PEER_STREAMS, 2.0))
+        clients = running.enter_context(
+            started("load.py", port, CHAT, "chat", BESIDE_SLOW_STREAMS, 2.0)
+        )
         begun, at_begin = line(clients), cpu_microseconds(app)
         ended, at_end = line(clients), cpu_microseconds(app)
         counted = line(clients)
-    if counted["complete"] != PEER_STREAMS:
+    if counted["complete"] != BESIDE_SLOW_STREAMS:
         raise SystemExit(f"beside {count} slow readers: streams lost events: {counted}")
     event = (at_end - at_begin) / max(1, ended["events"] - begun["events"])
     return event, counted["median"], counted["p99"], held
@@ -373,7 +376,9 @@ def main() -> None:
         about = f"{asked.leaving:,} streams, 200 at once, of which every third client leaves early."
         show(asked.docs, "leaving", f"{about}\n\n{leaving('aiohttp', asked.leaving)}")
     if "slow" in parts:
-        about = f"{PEER_STREAMS} streams of 200 events, 20 a second each, beside {SLOW_READERS}"
+        about = (
+            f"{BESIDE_SLOW_STREAMS} streams of 200 events, 20 a second each, beside {SLOW_READERS}"
+        )
         about += " clients that read 1 KiB a second of an upstream without pauses, under uvloop."
         tables = [slow(package, asked.rounds) for package in ("aiohttp", "httpx2")]
         show(asked.docs, "slow", "\n\n".join([about, *tables]))

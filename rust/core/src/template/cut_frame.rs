@@ -142,19 +142,20 @@ impl CutFrame {
         let signed = |offset: usize| isize::try_from(offset).ok();
         // In the coordinates of `found`; `by` is the shift of the literal after each hole.
         let mut by = 0_isize.checked_sub_unsigned(start)?;
-        let mut places = Vec::with_capacity(self.segments.len());
-        for (segment, text) in self.segments.iter().zip(&holes.texts) {
+        let mut room = [(0, 0, 0); N];
+        let places = room.get_mut(..self.segments.len())?;
+        for ((segment, text), place) in self.segments.iter().zip(&holes.texts).zip(&mut *places) {
             let begin = segment.hole.start.checked_add_signed(by)?;
-            let hole = begin..begin + text.len();
-            by = signed(hole.end)?.checked_sub(signed(segment.hole.end)?)?;
-            places.push((hole, by));
+            let end = begin + text.len();
+            by = signed(end)?.checked_sub(signed(segment.hole.end)?)?;
+            *place = (begin, end, by);
         }
         let before = self.frame.start.checked_sub(start)?;
         let mut spans = self.spans.clone();
         for span in &mut spans {
             if let Some(hole) = span.hole {
-                let (place, _) = places.get(usize::from(hole))?;
-                span.range = place.start.checked_sub(before)?..place.end.checked_sub(before)?;
+                let (begin, end, _) = *places.get(usize::from(hole))?;
+                span.range = begin.checked_sub(before)?..end.checked_sub(before)?;
                 span.escaped = holes.escaped & (1 << hole) != 0;
                 span.hole = span.changes.then_some(0);
             } else {
@@ -163,7 +164,7 @@ impl CutFrame {
                     self.segments.iter().take_while(|segment| segment.hole.end <= end).count();
                 let by = behind.checked_sub(1).and_then(|at| places.get(at));
                 let first = 0_isize.checked_sub_unsigned(start)?;
-                let by = by.map_or(first, |(_, by)| *by) + start.cast_signed();
+                let by = by.map_or(first, |(.., by)| *by) + start.cast_signed();
                 span.range = span.range.start.checked_add_signed(by)?
                     ..span.range.end.checked_add_signed(by)?;
             }
@@ -263,7 +264,7 @@ impl CutFrame {
     #[inline]
     fn literal(&self, literal: Range<usize>, text: &[u8], at: usize) -> Option<usize> {
         let end = at + literal.len();
-        (text.get(at..end)? == self.frame.wire.as_bytes().get(literal)?).then_some(end)
+        is_same(text.get(at..end)?, self.frame.wire.as_bytes().get(literal)?).then_some(end)
     }
 
     /// Make holes of the spans in which `frame` differs; returns false for another skeleton.
@@ -307,6 +308,24 @@ impl CutFrame {
         self.cut();
         true
     }
+}
+
+/// Compare two texts of the same length.
+///
+/// Most literals behind a hole are a few brackets, for which calling the C library takes longer than comparing them.
+#[inline]
+fn is_same(one: &[u8], other: &[u8]) -> bool {
+    if let (Some(first), Some(last)) = (one.first_chunk::<4>(), one.last_chunk::<4>())
+        && one.len() <= 8
+    {
+        return other.first_chunk() == Some(first) && other.last_chunk() == Some(last);
+    }
+    if let (Some(first), Some(last)) = (one.first_chunk::<16>(), one.last_chunk::<16>())
+        && one.len() <= 32
+    {
+        return other.first_chunk() == Some(first) && other.last_chunk() == Some(last);
+    }
+    one == other
 }
 
 #[inline]

@@ -55,6 +55,21 @@ for thread in threads:
     thread.join()
 print(json.dumps(found))
 """
+BUILT_BETWEEN: Final = """
+import linecache, sys
+import deltafold
+
+def build_before_pydantic_does(frame, event, argument):
+    line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
+    if event == "line" and ".rebuild()" in line:
+        sys.settrace(None)
+        kind.model_rebuild()
+    return build_before_pydantic_does
+
+kind = getattr(deltafold, sys.argv[1])
+sys.settrace(build_before_pydantic_does)
+print(kind.model_json_schema()["title"])
+"""
 KINDS: Final = ["thinking", "text", "tool_call"]
 CASES: Final = {
     "[part['kind'] for part in folded().model_dump()['parts']]": KINDS,
@@ -95,3 +110,15 @@ def test_threads_use_a_class_first(use: str) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == [CASES[use]] * 4
+
+
+@pytest.mark.parametrize("kind", ["Message", "Usage", "AnthropicConfig", "CacheConfig"])
+def test_another_thread_builds_a_class_before_pydantic_makes_its_schema(kind: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", BUILT_BETWEEN, kind],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.stdout.strip() == kind, done.stderr

@@ -60,14 +60,31 @@ def make_lazy(cls: type[BaseModel], names: Iterable[str]) -> None:
         setattr(cls, name, LazyField(cls.__name__, name))
 
 
-class WireModel(ShortRepr, BaseModel):
+class LateModel(BaseModel):
+    """Model whose validator and serializer are made when one of them is first used."""
+
+    model_config = ConfigDict(defer_build=DEFER_BUILD)
+
+    if not TYPE_CHECKING:  # a checker has the signature of pydantic
+
+        @classmethod
+        def model_json_schema(cls, *args: object, **options: object) -> dict[str, Any]:
+            """Return the JSON Schema, as pydantic does.
+
+            pydantic looks whether the class is built, and builds it then. If another thread builds
+            it in between, pydantic fails.
+            """
+            cls.model_rebuild(raise_errors=False)
+            return super().model_json_schema(*args, **options)
+
+
+class WireModel(ShortRepr, LateModel):
     """Model with camelCase names on the wire, and a serializer that leaves out default values."""
 
     model_config = ConfigDict(
         alias_generator=to_camel,
         validate_by_name=True,
         validate_by_alias=True,
-        defer_build=DEFER_BUILD,
     )
 
     if not TYPE_CHECKING:  # a checker would take the method as leave for any attribute

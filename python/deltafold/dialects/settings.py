@@ -8,12 +8,12 @@ import difflib
 from collections.abc import Mapping
 from typing import Annotated, Final, Literal, TypeAlias, cast
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from deltafold.output_schema import OutputSchema
 from deltafold.short_repr import ShortRepr
 from deltafold.tool_specs import ToolChoice
-from deltafold.wire_models import DEFER_BUILD
+from deltafold.wire_models import LateModel
 
 Whole = Annotated[int, Field(strict=True)]
 Count = Annotated[int, Field(strict=True, ge=0)]
@@ -26,7 +26,7 @@ Flag = Annotated[bool, Field(strict=True)]
 Object: TypeAlias = dict[str, object]
 
 
-class CacheConfig(ShortRepr, BaseModel):
+class CacheConfig(ShortRepr, LateModel):
     """Settings of prompt caching: `auto` requests it from providers that need a request.
 
     >>> AnthropicModel({"model_id": "claude-opus-4-8"}, cache_config=CacheConfig(lifetime="1h"))
@@ -35,7 +35,7 @@ class CacheConfig(ShortRepr, BaseModel):
         lifetime: time for which the provider keeps the prompt; None is the provider's default.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=DEFER_BUILD)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     strategy: Literal["auto", "none"] = "auto"
     lifetime: Literal["5m", "1h"] | None = None
@@ -51,7 +51,7 @@ _ARGUMENTS: Final[Mapping[object, str]] = {
 }
 
 
-class ModelConfig(ShortRepr, BaseModel):
+class ModelConfig(ShortRepr, LateModel):
     """Settings that all adapters share; the class of a dialect adds the settings of its provider.
 
     This class accepts unknown fields. The adapter that receives the settings checks them.
@@ -73,7 +73,7 @@ class ModelConfig(ShortRepr, BaseModel):
         extra_query: query parameters of the request.
     """
 
-    model_config = ConfigDict(frozen=True, extra="allow", defer_build=DEFER_BUILD)
+    model_config = ConfigDict(frozen=True, extra="allow")
 
     model_id: str = Field(min_length=1)
     temperature: Temperature | None = None

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
-from typing import Final, Literal, Protocol, TypeAlias, TypedDict
+from typing import Final, Literal, Protocol, TypeAlias, TypedDict, TypeVar
 
 from deltafold import _core, data_types, excerpts
 from deltafold._core import DeltaBatch, Limits, StreamReader, StreamTimes, set_late_fields
@@ -26,6 +26,8 @@ from deltafold.notebook import LiveDisplay
 from deltafold.transports.response_info import ResponseHook, ResponseInfo
 from deltafold.transports.secrets import NOTHING_TO_REDACT, Redactor
 from deltafold.transports.sources import AsyncSource, Source
+
+M = TypeVar("M", "data_types.Message", None)
 
 Status: TypeAlias = Literal["idle", "started", "done", "error"]
 
@@ -73,7 +75,10 @@ class Observer(Protocol):
 
 @dataclass(slots=True)
 class CallContext:
-    """Facts of a Model about the call of a stream; nothing changes them.
+    """The call of a stream, as far as the stream needs it; nothing changes it.
+
+    A Model has its own class of calls; the methods of this one are for bytes that no Model
+    requested.
 
     Attributes:
         vendor: the name of the vendor's row; "" if it is unknown.
@@ -81,25 +86,32 @@ class CallContext:
         after_headers: the caller's hook that receives the response before its body is read.
         invocation_state: the caller's own objects, for the hooks.
         notes: losses of rendering, as warnings of the message.
-        begin: makes the observer of the end, when the request is sent.
-        is_quiet: whether the observer is made at the end instead, and only if the call failed or
-            has a warning.
-        redactor: makes the redactor of the call's secrets, after a failure.
-        joined: joins the message of the call, None if it has none, to the answer that it continues.
     """
 
-    vendor: str = ""
-    model_id: str = ""
-    after_headers: ResponseHook | None = None
-    invocation_state: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
-    notes: Sequence[Mapping[str, object]] = ()
-    begin: Callable[[], Observer | None] | None = field(default=None, repr=False)
-    is_quiet: bool = False
-    redactor: Callable[[], Redactor] = field(default=lambda: NOTHING_TO_REDACT, repr=False)
-    joined: "Callable[[data_types.Message | None], data_types.Message] | None" = None
+    vendor: str
+    model_id: str
+    after_headers: ResponseHook | None
+    invocation_state: Mapping[str, object] = field(repr=False)
+    notes: Sequence[Mapping[str, object]]
+
+    def begin(self) -> Observer | None:
+        """Return the observer of the call, when the request is sent; None if none is needed yet."""
+        return None
+
+    def observer_of_end(self) -> Observer | None:
+        """Return the observer of a call that failed or has a warning, if it has no other."""
+        return None
+
+    def redactor(self) -> Redactor:
+        """Return the redactor of the call's secrets; it is needed after a failure."""
+        return NOTHING_TO_REDACT
+
+    def joined(self, message: M) -> "M | data_types.Message":
+        """Join the message of the call, None if it has none, to the answer that it continues."""
+        return message
 
 
-NO_CALL: Final = CallContext()
+NO_CALL: Final = CallContext("", "", None, {}, ())
 """Context of bytes that no call of a client brought."""
 
 _OK: Final = 200
@@ -122,9 +134,9 @@ class StreamCore(StreamReader):
 
     def begin_request(self) -> None:
         """Note that the request is sent."""
-        call = self.call
-        if call.begin is not None and not call.is_quiet:
-            self._observer = call.begin()
+        observer = self.call.begin()
+        if observer is not None:
+            self._observer = observer
             self.observe()
 
     def opened(self, source: Source | AsyncSource) -> None:
@@ -219,7 +231,7 @@ class StreamCore(StreamReader):
         message = self.assembler.snapshot()
         if self.ended:
             return self._with_facts(message)
-        return message if self.call.joined is None else self.call.joined(message)
+        return self.call.joined(message)
 
     def error(self) -> ModelError | None:
         """Return the error that ended the stream; None while it runs and after success."""
@@ -273,7 +285,7 @@ class StreamCore(StreamReader):
         error.warnings = [*map(dict, self.call.notes), *error.warnings]
         if error.partial_message is not None:
             error.partial_message = self._with_facts(error.partial_message)
-        elif self.call.joined is not None:
+        else:
             error.partial_message = self.call.joined(None)
         return error
 
@@ -289,7 +301,7 @@ class StreamCore(StreamReader):
         if not set_late_fields(meta, facts):
             for name, value in facts().items():
                 setattr(meta, name, value)
-        return message if call.joined is None else call.joined(message)
+        return call.joined(message)
 
     def _without_secrets(self, batch: DeltaBatch) -> DeltaBatch:
         """Redact the error that ends a batch: a provider may repeat the key that it refuses."""
@@ -353,9 +365,7 @@ class StreamCore(StreamReader):
             self.cancel("reading was interrupted")
 
     def _show_end(self) -> None:
-        observer, call = self._observer, self.call
-        if call.is_quiet and call.begin is not None:
-            observer = call.begin()
+        observer = self._observer or self.call.observer_of_end()
         if observer is not None:
             observer.ended(self)
 

@@ -482,7 +482,7 @@ class AsyncDeltaStream(_Stream):
             return
         core.busy = True
         try:
-            if core.has_rest:
+            if core.has_rest and source.has_rest:
                 await adrain(source, None if self._tee is None else self._tee_rest)
         except GeneratorExit:  # Nobody waits any more, so that nothing can be awaited.
             raise
@@ -526,6 +526,19 @@ async def _finished(result: object) -> None:
             raise CallerError from exception
 
 
+class _ForeignCall(CallContext):
+    """The call of another client: the secrets of its request."""
+
+    __slots__ = ("_response",)
+
+    def __init__(self, response: object) -> None:
+        super().__init__("", "", None, {}, ())
+        self._response = response
+
+    def redactor(self) -> Redactor:
+        return Redactor(secrets_of_response(http_response(self._response)))
+
+
 def stream(
     response: object,
     dialect: str | None = None,
@@ -564,7 +577,7 @@ def stream(
     def opened() -> Source:
         return source
 
-    named, call = dialect or dialect_of(response), _call_of(response)
+    named, call = dialect or dialect_of(response), _ForeignCall(response)
     return DeltaStream(opened, named, error_mapper=error_mapper, tee=tee, call=call, **options)
 
 
@@ -586,10 +599,5 @@ def astream(
     async def opened() -> AsyncSource:
         return source
 
-    named, call = dialect or dialect_of(response), _call_of(response)
+    named, call = dialect or dialect_of(response), _ForeignCall(response)
     return AsyncDeltaStream(opened, named, error_mapper=error_mapper, tee=tee, call=call, **options)
-
-
-def _call_of(response: object) -> CallContext:
-    """Return the context of a call of another client: the secrets of its request."""
-    return CallContext(redactor=lambda: Redactor(secrets_of_response(http_response(response))))

@@ -196,11 +196,8 @@ def write_settings(table: SettingTable, config: ModelConfig) -> Object:
         known = _COPIED[type(config)] = _Copied.of(type(config), table)
     # Most settings are not set.
     places = known.places
-    names = [name for name in config.__pydantic_fields_set__ if name in places]
-    if known.with_default:
-        names = [*known.with_default.union(names)]
-    names.sort(key=places.__getitem__)
-    for name in names:
+    names = known.with_default.union(places.keys() & config.__pydantic_fields_set__)
+    for name in sorted(names, key=places.__getitem__):
         value = getattr(config, name)
         if value is None:
             continue

@@ -8,10 +8,9 @@ mistake of the caller raises at the call; a failure of the provider or the netwo
 Clients that are made here do not retry, because retries are the caller's decision.
 """
 
-from collections.abc import AsyncGenerator, Callable, Mapping
-from dataclasses import replace
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, Generic, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast
 
 from deltafold._core import Decoder
 from deltafold.cost import listed_model
@@ -21,9 +20,9 @@ from deltafold.dialects.settings import CacheConfig, ModelConfig
 from deltafold.error_mapping import ErrorMapper
 from deltafold.exceptions import MisuseError
 from deltafold.messages import Message
-from deltafold.models import call_log, continuing, observing
+from deltafold.models import continuing, observing
 from deltafold.models.calls import (
-    CallFacts,
+    NO_METADATA,
     Messages,
     Metadata,
     Repair,
@@ -38,24 +37,25 @@ from deltafold.models.calls import (
     tools_of,
 )
 from deltafold.models.clients import Clients
-from deltafold.models.every_choice import EndedChoice, OpenAsync, every_choice
+from deltafold.models.every_choice import EndedChoice, every_choice
 from deltafold.models.hooks import Hooks
-from deltafold.models.info import ModelInfo, RequestMetadata
+from deltafold.models.info import ModelInfo
 from deltafold.models.json_body import encoded, refuse_no_json
 from deltafold.models.known_models import known_model
-from deltafold.models.prepared import Prepared, Said, as_caller_errors, asks_for_logprobs
+from deltafold.models.prepared import Prepared, asks_for_logprobs, renamed
 from deltafold.models.streaming import Streaming
 from deltafold.models.vendors import VENDORS, Vendor
-from deltafold.output_streams import AsyncOutputStream, OutputStream
+from deltafold.output_streams import AsyncOutputStream, Expected, OutputStream
 from deltafold.outputs import Output
-from deltafold.stream_core import CallContext, ChoicesOptions, DecoderOptions
 from deltafold.streams import AsyncDeltaStream, AsyncTee, DeltaStream, Tee
+from deltafold.tool_specs import ToolSpec
 from deltafold.transports.http import ClientKind
 from deltafold.transports.requests import PreparedRequest
 from deltafold.transports.sdks import Sdk
-from deltafold.transports.secrets import Redactor
-from deltafold.transports.sources import AsyncSource, Source
 from deltafold.transports.timeouts import Timeouts
+
+if TYPE_CHECKING:
+    from deltafold.stream_core import ChoicesOptions, DecoderOptions
 
 ConfigT = TypeVar("ConfigT", bound=ModelConfig)
 
@@ -115,6 +115,8 @@ class Model(Streaming, Generic[ConfigT]):
         self.dialect: str = self.row.name
         self._config_class = self.row.config_class
         self._vendor = self._find_vendor(vendor)
+        # Path of the endpoint below the vendor's address, "" if it depends on the model.
+        self._fixed_path = self._vendor.paths.get(self.dialect) or self.row.path
         given = _fields_of(config)
         if cache_config is not None:
             given["cache_config"] = cache_config
@@ -148,9 +150,8 @@ class Model(Streaming, Generic[ConfigT]):
         return cast("ConfigT", self._config_class.model_validate(fields))
 
     def _path(self, config: ConfigT, *, stream: bool) -> str:
-        """Return the endpoint's path below the vendor's address."""
-        own = self._vendor.paths.get(self.dialect)
-        return own or self.row.request_path(config, stream=stream)
+        """Return the path of an endpoint that depends on the model, below the vendor's address."""
+        return self.row.request_path(config, stream=stream)
 
     def _key_headers(self, key: str) -> Mapping[str, str]:
         """Return the headers that carry a key."""
@@ -323,18 +324,24 @@ class Model(Streaming, Generic[ConfigT]):
             for name, source in sources.items():
                 refuse_no_json(source, name)
             raise
-        said = Said(
-            conversation,
-            tools,
-            rendered.notes if report.is_clean else (*report.to_warnings(), *rendered.notes),
-            invocation_state or {},
-            rendered.tool_names,
+        notes = rendered.notes
+        if report.problems:
+            notes = (*report.to_warnings(), *notes)
+        return self._prepared(
+            kind,
+            config,
+            rendered.body,
             sources,
-            continue_from,
+            request_metadata,
+            streamed=streamed,
+            messages=conversation,
+            tools=tools,
+            notes=notes,
+            tool_names=rendered.tool_names,
+            invocation_state=invocation_state,
+            continued=continue_from,
+            expected=expected,
         )
-        metadata = metadata_of(request_metadata)
-        prepared = self._prepared(kind, config, rendered.body, said, metadata, streamed=streamed)
-        return prepared if expected is None else replace(prepared, expected=expected)
 
     def _prepare_body(
         self,
@@ -347,20 +354,32 @@ class Model(Streaming, Generic[ConfigT]):
         named = body.get("model")
         if isinstance(named, str):
             config = self._changed({"model_id": named})
-        streamed = body.get("stream") is not False
-        said = Said([], [], (), invocation_state or {}, {}, {"body": dict(body)})
-        metadata = metadata_of(request_metadata)
-        return self._prepared(kind, config, body, said, metadata, streamed=streamed)
+        return self._prepared(
+            kind,
+            config,
+            body,
+            {"body": dict(body)},
+            request_metadata,
+            streamed=body.get("stream") is not False,
+            invocation_state=invocation_state,
+        )
 
     def _prepared(
         self,
         kind: ClientKind,
         config: ConfigT,
         body: Mapping[str, object],
-        said: "Said",
-        metadata: RequestMetadata,
+        sources: Mapping[str, object],
+        request_metadata: Metadata | None,
         *,
         streamed: bool,
+        invocation_state: Mapping[str, object] | None,
+        messages: Sequence[Message] = (),
+        tools: Sequence[ToolSpec] = (),
+        notes: Sequence[Mapping[str, object]] = (),
+        tool_names: Mapping[str, str] | None = None,
+        continued: Message | None = None,
+        expected: Expected[Any, Any] | None = None,
     ) -> Prepared:
         caller = self._clients.caller(kind)
         if caller.sdk is not None and self.dialect in self._vendor.paths:
@@ -369,39 +388,44 @@ class Model(Streaming, Generic[ConfigT]):
                 f"client: {self._vendor.name} answers at {own}, a path that no SDK calls; leave "
                 "the client out, or give a client of an HTTP library"
             )
-        if said.continued is not None and self._segment:
+        if continued is not None and self._segment:
             caller = caller.at_segment(self._segment)
             body = continuing.with_prefix(body)
+        metadata = NO_METADATA if request_metadata is None else metadata_of(request_metadata)
         model_id = config.model_id
         request = PreparedRequest(
-            self._path(config, stream=streamed),
+            self._fixed_path or self._path(config, stream=streamed),
             body,
             config.extra_headers,
             config.extra_query,
             streamed,
-            encoded(body, said.sources, opaque=caller.sdk is not None),
-        )
-        facts = CallFacts(
-            self._vendor.name,
-            self.row,
-            self._specification,
-            model_id,
-            request,
-            caller.base_url,
-            said.messages,
-            said.tools,
-            metadata,
+            encoded(body, sources, opaque=caller.sdk is not None),
         )
         options: DecoderOptions = {"run_id": metadata.run_id, "model_id": model_id, **self._markup}
         if asks_for_logprobs(body):
             options["logprobs"] = True
-        if said.tool_names:
-            options["tool_names"] = said.tool_names
+        if tool_names:
+            options["tool_names"] = tool_names
         if options.get("markup") is not None:
-            options["tools"] = said.named_tools() or None
-        notes = list(said.notes)
+            options["tools"] = renamed(tools, tool_names or {}) or None
         return Prepared(
-            caller, request, facts, options, notes, said.invocation_state, said.continued
+            self._vendor.name,
+            model_id,
+            self._hooks.after_headers,
+            invocation_state or {},
+            notes,
+            caller,
+            request,
+            self.row,
+            self._specification,
+            messages,
+            tools,
+            metadata,
+            options,
+            self._hooks.before_request,
+            self._telemetry or observing.telemetry(),
+            continued,
+            expected,
         )
 
     def stream_choices(
@@ -433,82 +457,39 @@ class Model(Streaming, Generic[ConfigT]):
             MisuseError: the client is synchronous, or no client is installed.
         """
         prepared = self._prepare("asynchronous", messages, tool_specs, system_prompt, **params)
-        open_source, redactor = self._opened_by(prepared)
         options: DecoderOptions = {**prepared.options, "logprobs": True}
-        dialect, mapper = prepared.caller.dialect, self._error_mapper
-        return every_choice(open_source, dialect, cast("ChoicesOptions", options), mapper, redactor)
+        return every_choice(
+            prepared.open_async,
+            prepared.caller.dialect,
+            cast("ChoicesOptions", options),
+            self._error_mapper,
+            prepared.redactor,
+        )
 
     def _begin_sync(self, prepared: Prepared, tee: Tee | None) -> DeltaStream:
-        before_request = self._hooks.before_request
-        sent = [prepared.request]
-
-        def open_source() -> Source:
-            if before_request is not None:
-                context = prepared.context()
-                with as_caller_errors():
-                    before_request(context)
-                    sent.append(prepared.changed(context))
-            return prepared.open(sent[-1])
-
         expected = prepared.expected
         make = DeltaStream if expected is None else partial(OutputStream[Any, Any], expected)
         return make(
-            open_source,
+            prepared.open,
             prepared.caller.dialect,
             error_mapper=self._error_mapper,
             tee=tee,
-            call=self._call_context(prepared, lambda: prepared.caller.redactor(sent[-1])),
+            call=prepared,
             **prepared.options,
         )
 
-    def _opened_by(self, prepared: Prepared) -> tuple[OpenAsync, Callable[[], Redactor]]:
-        """Return what sends a call and opens its response, and what hides its secrets."""
-        before_request = self._hooks.before_request
-        caller, request = prepared.caller, prepared.request
-        if before_request is None:
-            return partial(prepared.open_async, request), partial(caller.redactor, request)
-        sent = [request]
-
-        async def open_source() -> AsyncSource:
-            context = prepared.context()
-            with as_caller_errors():
-                waiting = before_request(context)
-                if waiting is not None:
-                    await waiting
-                sent.append(prepared.changed(context))
-            return await prepared.open_async(sent[-1])
-
-        return open_source, lambda: caller.redactor(sent[-1])
-
     def _begin_async(self, prepared: Prepared, tee: AsyncTee | None) -> AsyncDeltaStream:
-        open_source, redactor = self._opened_by(prepared)
         expected = prepared.expected
         make = (
             AsyncDeltaStream if expected is None else partial(AsyncOutputStream[Any, Any], expected)
         )
         return make(
-            open_source,
+            prepared.open_async,
             prepared.caller.dialect,
             error_mapper=self._error_mapper,
             tee=tee,
-            call=self._call_context(prepared, redactor),
+            call=prepared,
             **prepared.options,
-        )
-
-    def _call_context(self, prepared: Prepared, redactor: Callable[[], Redactor]) -> CallContext:
-        telemetry = self._telemetry or observing.telemetry()
-        is_quiet = not prepared.notes and call_log.is_quiet(telemetry)
-        begun = prepared.continued
-        return CallContext(
-            self._vendor.name,
-            prepared.facts.model_id,
-            self._hooks.after_headers,
-            prepared.invocation_state,
-            prepared.notes,
-            partial(call_log.begun, prepared.facts, telemetry),
-            is_quiet,
-            redactor,
-            None if begun is None else partial(continuing.joined, begun, self.dialect),
         )
 
     def _find_vendor(self, name: str | None) -> Vendor:

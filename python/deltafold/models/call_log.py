@@ -29,9 +29,9 @@ def is_enabled() -> bool:
     return LOGGER.isEnabledFor(logging.WARNING)
 
 
-def is_quiet(telemetry: Telemetry | None) -> bool:
-    """Return whether nobody wants to hear of a call before its end, nor of one that goes well."""
-    return telemetry is None and not LOGGER.isEnabledFor(logging.INFO)
+def tells_all() -> bool:
+    """Return whether the log has the beginnings of calls, and the calls that go well."""
+    return LOGGER.isEnabledFor(logging.INFO)
 
 
 def begun(facts: CallFacts, telemetry: Telemetry | None) -> Observer | None:

@@ -252,7 +252,7 @@ def examined(
     if repair not in {"none", "auto"}:
         raise MisuseError(f'repair must be "none" or "auto", not {repair!r}')
     mended, report = mend(messages, dialect, model_id=model_id)
-    if strict and not report.is_clean:
+    if strict and report.problems:
         raise HistoryError(report)
     return (mended if repair == "auto" else messages), report
 
@@ -288,13 +288,11 @@ def schemas_of(tools: Sequence[ToolSpec]) -> dict[str, object]:
     }
 
 
-_NO_METADATA: Final = RequestMetadata()
+NO_METADATA: Final = RequestMetadata()
 
 
-def metadata_of(metadata: Metadata | None) -> RequestMetadata:
+def metadata_of(metadata: Metadata) -> RequestMetadata:
     """Return the request metadata as an object."""
-    if metadata is None:
-        return _NO_METADATA
     if isinstance(metadata, RequestMetadata):
         return metadata
     return RequestMetadata.model_validate(metadata)

@@ -48,6 +48,7 @@ from deltafold.transports.secrets import (
 from deltafold.transports.sources import AsyncSource, Source, Tap, Transport
 from deltafold.transports.timeouts import Timeouts
 
+_STREAMED: Final = "text/event-stream, application/json"
 _BOTH: Final[frozenset[ClientKind]] = frozenset({"synchronous", "asynchronous"})
 
 
@@ -123,26 +124,20 @@ class Caller:
         return Redactor(secrets)
 
     def _http(self, request: PreparedRequest) -> HttpRequest:
-        path, mark, fixed = request.path.partition("?")
-        query: dict[str, object] = {}
-        if mark:
+        path, query = request.path, request.query
+        if "?" in path:
+            path, _, fixed = path.partition("?")
             pairs = (pair.partition("=") for pair in fixed.split("&") if pair)
-            query = {name: value for name, _, value in pairs}
+            query = {**{name: value for name, _, value in pairs}, **query}
         headers = {
             "content-type": "application/json",
-            "accept": "text/event-stream, application/json"
-            if request.stream
-            else "application/json",
+            "accept": _STREAMED if request.stream else "application/json",
             **self.headers,
-            **clean_headers(request.headers),
         }
+        if request.headers:
+            headers |= clean_headers(request.headers)
         return HttpRequest(
-            request.method,
-            self.base_url + path,
-            headers,
-            {**query, **request.query},
-            request.content,
-            self.timeouts,
+            request.method, self.base_url + path, headers, query, request.content, self.timeouts
         )
 
 
@@ -217,16 +212,19 @@ class Clients:
                 f"{call} needs a {kind} client, and this Model has the {other} "
                 f"{type(client).__name__}: give it the other kind, or call the other method"
             )
+        # Variables may change between two calls, but their values are seldom new.
+        known_client, known_values, known = self._known
+        if known_client is client and known is not None:
+            values = environment_values(self._variables)
+            if known_values == values:
+                return known
         sdk = self._sdk_of(client)
         if sdk is not None:
             dialect = sdk.dialect(client, self._dialect)
             return Caller(client, sdk, "", {}, dialect, self._timeouts, self._taps)
-        # Variables may change between two calls, but their values are seldom new.
         values = environment_values(self._variables)
-        known_client, known_values, known = self._known
-        if known is None or known_client is not client or known_values != values:
-            known = self._http_caller(client)
-            self._known = (client, values, known)
+        known = self._http_caller(client)
+        self._known = (client, values, known)
         return known
 
     def _http_caller(self, client: object) -> Caller:

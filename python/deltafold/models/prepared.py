@@ -3,29 +3,38 @@
 In: the normalised arguments of a call.  Out: `Prepared`, from which a stream is begun.
 
 Laws: nothing changes a prepared call, so that a stream keeps the values that it began with; hooks
-change a copy. The classes are not frozen, because making a frozen object takes five times as long.
+change a copy of the request. The class is not frozen, because making a frozen object takes five
+times as long. What only telemetry, the log or a failure needs is made for them.
 """
 
 import contextlib
 from collections.abc import Awaitable, Generator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
+from deltafold.dialects import Dialect
 from deltafold.messages import Message
-from deltafold.models import resuming
-from deltafold.models.calls import CallFacts
+from deltafold.models import call_log, continuing, resuming
+from deltafold.models.calls import CallFacts, Telemetry
 from deltafold.models.clients import Caller
-from deltafold.models.hooks import RequestContext
+from deltafold.models.hooks import RequestContext, RequestHook
+from deltafold.models.info import RequestMetadata
 from deltafold.models.json_body import encoded
 from deltafold.output_streams import Expected
-from deltafold.stream_core import CallerError, DecoderOptions
+from deltafold.stream_core import CallContext, CallerError, DecoderOptions, M, Observer
 from deltafold.tool_specs import ToolSpec
 from deltafold.transports.requests import PreparedRequest
+from deltafold.transports.secrets import Redactor
 from deltafold.transports.sources import AsyncSource, Source
 
 INCLUDED_LOGPROBS: Final = "message.output_text.logprobs"
 """Word of a Responses request that asks for log probabilities."""
 
+
+_ASKING: Final = frozenset(
+    {"generationConfig", "include", "logprobs", "return_token_ids", "top_logprobs"}
+)
+"""Members of a request that may ask for log probabilities."""
 
 _RESUMABLE: Final = "openai-responses"
 """Dialect whose responses can be read again after a loss of the connection."""
@@ -33,6 +42,8 @@ _RESUMABLE: Final = "openai-responses"
 
 def asks_for_logprobs(body: Mapping[str, Any]) -> bool:
     """Return whether a request of any dialect asks for log probabilities."""
+    if _ASKING.isdisjoint(body):  # the usual case
+        return False
     if body.get("logprobs") or body.get("top_logprobs") or body.get("return_token_ids"):
         return True
     included = body.get("include")
@@ -45,31 +56,82 @@ def asks_for_logprobs(body: Mapping[str, Any]) -> bool:
 
 
 @dataclass(slots=True)
-class Prepared:
+class Prepared(CallContext):
     """One call.
 
     Attributes:
         caller: sends the request.
         request: the request.
-        facts: the facts for telemetry.
+        row: the row of the dialect in the registry.
+        specification: the dialect, and the markup if there is one.
+        messages: the conversation.
+        tools: the offered tools.
+        metadata: the session, run and trace of the call.
         options: the options of the decoder.
-        notes: losses of rendering, as warnings; a stream that is resumed adds one.
-        invocation_state: the caller's own objects.
+        before_request: the caller's hook that may change the request.
+        telemetry: is told of the call.
         continued: the answer that the call continues.
         expected: the output that the answer is expected to hold, None without one.
+        sent: the request as the hook left it, after it was sent.
     """
 
     caller: Caller
     request: PreparedRequest
-    facts: CallFacts
+    row: Dialect
+    specification: str
+    messages: Sequence[Message]
+    tools: Sequence[ToolSpec]
+    metadata: RequestMetadata
     options: DecoderOptions
-    notes: list[Mapping[str, object]]
-    invocation_state: Mapping[str, object] = field(repr=False)
+    before_request: RequestHook | None
+    telemetry: Telemetry | None
     continued: Message | None = None
     expected: Expected[Any, Any] | None = None
+    sent: PreparedRequest | None = None
 
-    def open(self, request: PreparedRequest) -> Source:
-        """Send the request, which a hook may have changed, and return the unread response."""
+    @property
+    def facts(self) -> CallFacts:
+        """The facts for telemetry and for the log."""
+        return CallFacts(
+            self.vendor,
+            self.row,
+            self.specification,
+            self.model_id,
+            self.request,
+            self.caller.base_url,
+            self.messages,
+            self.tools,
+            self.metadata,
+        )
+
+    def begin(self) -> Observer | None:
+        """Return the observer of the call, None if nobody wants to hear of it before its end."""
+        if self.telemetry is None and not self.notes and not call_log.tells_all():
+            return None
+        return call_log.begun(self.facts, self.telemetry)
+
+    def observer_of_end(self) -> Observer | None:
+        """Return the observer of the end, which the log is told of where telemetry is not."""
+        return None if self.telemetry is not None else call_log.begun(self.facts, None)
+
+    def redactor(self) -> Redactor:
+        """Return the redactor of the call's secrets."""
+        return self.caller.redactor(self.sent or self.request)
+
+    def joined(self, message: M) -> M | Message:
+        """Join the message of the call to the answer that it continues."""
+        if self.continued is None:
+            return message
+        return continuing.joined(self.continued, self.row.name, message)
+
+    def open(self) -> Source:
+        """Send the request and return the unread response."""
+        request = self.request
+        if self.before_request is not None:
+            context = self.context()
+            with as_caller_errors():
+                self.before_request(context)
+                request = self.sent = self.changed(context)
         source = self.caller.open(request)
         if not self._is_resumable(request):
             return source
@@ -77,39 +139,48 @@ class Prepared:
             source, lambda rest: self.caller.open(_of(request, rest)), self._note
         )
 
-    def open_async(self, request: PreparedRequest) -> Awaitable[AsyncSource]:
-        """Send the request, which a hook may have changed, and return the unread response."""
-        opening = self.caller.open_async(request)
-        if self.facts.row.name != _RESUMABLE or not self._is_resumable(request):
-            return opening
-        return self._resuming(opening, request)
+    def open_async(self) -> Awaitable[AsyncSource]:
+        """Send the request and return the unread response."""
+        if self.before_request is not None or self.row.name == _RESUMABLE:
+            return self._open_with_care(self.before_request)
+        return self.caller.open_async(self.request)
 
-    async def _resuming(
-        self, opening: Awaitable[AsyncSource], request: PreparedRequest
-    ) -> AsyncSource:
+    async def _open_with_care(self, before_request: RequestHook | None) -> AsyncSource:
+        """Call the hook, and read a response again after a loss of the connection."""
+        request = self.request
+        if before_request is not None:
+            context = self.context()
+            with as_caller_errors():
+                waiting = before_request(context)
+                if waiting is not None:
+                    await waiting
+                request = self.sent = self.changed(context)
+        source = await self.caller.open_async(request)
+        if not self._is_resumable(request):
+            return source
         return resuming.resuming_async(
-            await opening, lambda rest: self.caller.open_async(_of(request, rest)), self._note
+            source, lambda rest: self.caller.open_async(_of(request, rest)), self._note
         )
 
     def _is_resumable(self, request: PreparedRequest) -> bool:
         # The client of an SDK opens its own kinds of requests alone.
         return (
-            self.facts.row.name == _RESUMABLE
+            self.row.name == _RESUMABLE
             and self.caller.sdk is None
             and resuming.is_resumable(request)
         )
 
     def _note(self, code: str, message: str) -> None:
-        self.notes.append({"code": code, "message": message})
+        self.notes = [*self.notes, {"code": code, "message": message}]
 
     def context(self) -> RequestContext:
         """Return the part of the request that a hook may change."""
         return RequestContext(
-            self.facts.model_id,
+            self.model_id,
             dict(self.request.body),
             dict(self.request.headers),
             dict(self.request.query),
-            self.facts.metadata,
+            self.metadata,
             self.invocation_state,
         )
 
@@ -133,25 +204,15 @@ def _of(request: PreparedRequest, rest: PreparedRequest) -> PreparedRequest:
     return replace(rest, headers=request.headers, query=request.query)
 
 
-@dataclass(slots=True)
-class Said:
-    """Input of a call in its normal form."""
+def renamed(tools: Sequence[ToolSpec], aliases: Mapping[str, str]) -> list[ToolSpec]:
+    """Return tools under the names by which the model knows them.
 
-    messages: Sequence[Message]
-    tools: Sequence[ToolSpec]
-    notes: tuple[Mapping[str, object], ...]
-    invocation_state: Mapping[str, object]
-    tool_names: Mapping[str, str]
-    sources: Mapping[str, object]
-    continued: Message | None = None
-
-    def named_tools(self) -> list[ToolSpec]:
-        """Return the tools under the names by which the model knows them."""
-        others = {own: other for other, own in self.tool_names.items()}
-        return [
-            tool.model_copy(update={"name": others.get(tool.name, tool.name)})
-            for tool in self.tools
-        ]
+    Args:
+        tools: the tools of the caller.
+        aliases: the original name of each renamed tool, by its alias.
+    """
+    others = {own: other for other, own in aliases.items()}
+    return [tool.model_copy(update={"name": others.get(tool.name, tool.name)}) for tool in tools]
 
 
 @contextlib.contextmanager

@@ -10,6 +10,7 @@ Source: problems.py lists the problems that each dialect refuses.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Final, Literal, cast
 
 from deltafold.dialects import dialect_of
@@ -122,13 +123,18 @@ def repair(
     Returns:
         The messages, unchanged where they had no problem, and the report on the problems.
     """
-    dialect_of(dialect)
+    clean = _clean(dialect)
     if _is_plain(messages):
-        return list(messages), Report(dialect, ())
+        return list(messages), clean
     mender = _Mender(dialect, policy or RepairPolicy(), model_id)
     mended = mender.mend(messages)
     found = sorted(mender.problems, key=lambda problem: problem.message_index)
     return mended, Report(dialect, tuple(found))
+
+
+@cache
+def _clean(dialect: str) -> Report:
+    return Report(dialect_of(dialect).name, ())
 
 
 def _is_plain(messages: Sequence[Message]) -> bool:

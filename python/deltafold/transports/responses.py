@@ -27,6 +27,7 @@ from time import monotonic
 from types import AsyncGeneratorType, GeneratorType, MappingProxyType
 from typing import Final, Protocol, TypeGuard, cast
 
+from deltafold._core import response_headers
 from deltafold.exceptions import MisuseError, UnknownDialectError
 from deltafold.transports.deadlines import bound_reads, rest_within
 from deltafold.transports.encodings import decoded
@@ -228,7 +229,8 @@ def source_of_httpx(response: object, *, is_own: bool = False) -> AsyncSource:
         response: the response.
         is_own: whether the response has no other reader.
     """
-    if _is_async_httpx_body(response) and _is_of_connection(response):
+    # httpx reads this body from a connection.
+    if _is_async_httpx_body(response) and "network_stream" in _extensions(response):
         return _source_of_connection(response, is_own=is_own)
     body = cast("_AsyncBody", response)
     chunks = body.aiter_bytes()
@@ -241,11 +243,18 @@ def source_of_aiohttp(response: object) -> AsyncSource:
     body = cast("_AiohttpBody", response)
     content = body.content
     read = getattr(content, "read", None)
+
+    async def close() -> None:
+        # At the end of its body it has given its connection back, and is closed.
+        if not getattr(response, "closed", False):
+            cast("Callable[[], object]", getattr(response, "close", _nothing))()
+
+    raw = getattr(response, "raw_headers", None)
     return AsyncSource(
         content.iter_any(),
-        _closer(response),
+        close,
         body.status,
-        _headers(response),
+        response_headers(raw) or _headers(response),
         over_connection=True,
         is_over=getattr(content, "at_eof", None),
         read=None if read is None else partial(read, _READ_BYTES),
@@ -311,11 +320,6 @@ def _closing(
             await close()
 
     return close_both
-
-
-def _is_of_connection(response: object) -> bool:
-    """Return whether httpx reads this body from a connection."""
-    return "network_stream" in _extensions(response)
 
 
 def _extensions(response: object) -> Mapping[str, object]:
@@ -408,19 +412,6 @@ class _AnyIO(Protocol):
     def CancelScope(self) -> AbstractContextManager[_CancelScope]: ...  # noqa: N802 - anyio's name
 
 
-def _closer(response: object) -> Callable[[], Awaitable[None]]:
-    """Close an aiohttp response, whose `close` is not awaited.
-
-    At the end of its body it has given its connection back, and is closed.
-    """
-
-    async def close() -> None:
-        if not getattr(response, "closed", False):
-            cast("Callable[[], object]", getattr(response, "close", _nothing))()
-
-    return close
-
-
 def _status(response: object) -> int:
     status = cast("object", getattr(response, "status_code", getattr(response, "status", 200)))
     return status if isinstance(status, int) and status in _HTTP_STATUSES else 200
@@ -430,14 +421,11 @@ def _headers(response: object) -> dict[str, str]:
     headers = cast("object | None", getattr(response, "headers", None))
     if not isinstance(headers, Mapping):
         return {}
-    pairs = cast("Mapping[object, object]", headers).items()
-    # ASCII is the usual case. aiohttp's names are of a subclass of `str`.
-    return {
-        (name if isinstance(name, str) and name.isascii() else header_text(name)).lower(): (
-            value if type(value) is str and value.isascii() else header_text(value)
-        )
-        for name, value in pairs
-    }
+    named = cast("Mapping[object, object]", headers)
+    known = response_headers(getattr(named, "raw", None))  # of httpx
+    if known is not None:
+        return known
+    return {header_text(name).lower(): header_text(value) for name, value in named.items()}
 
 
 def header_text(value: object) -> str:

@@ -53,6 +53,7 @@ mod plain_json;
 mod prefetch;
 mod recent_bytes;
 mod refusal;
+mod response_headers;
 mod signals;
 mod snapshot;
 mod stream_awaitable;
@@ -114,6 +115,8 @@ mod _core {
     use crate::plain_json::plain_json;
     #[pymodule_export]
     use crate::refusal::{classify_refusal, error_code_from_word, seconds_until_reset};
+    #[pymodule_export]
+    use crate::response_headers::response_headers;
     #[pymodule_export]
     use crate::snapshot::ToolCallBuffer;
     #[pymodule_export]

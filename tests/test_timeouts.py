@@ -1,22 +1,23 @@
-"""Limits of a call without HTTP: one timer a stream, and the caller's cancellation is kept."""
+"""Limits of a call without HTTP: one timer an event loop, and the caller's cancellation is kept."""
 
 import asyncio
+import gc
 import threading
 import time
 import weakref
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+from contextlib import contextmanager
 
 import anyio
 import pytest
 
-from deltafold._core import AsyncTimedChunks
+from deltafold._core import AsyncTimedChunks, TaskWatch
 from deltafold.transports.deadlines import ReadLimit, bound_reads, rest_within
 from deltafold.transports.timeouts import (
     ExpiredError,
     Limits,
     TimedChunks,
     Timeouts,
-    timed_chunks,
     watch,
 )
 
@@ -40,7 +41,7 @@ class Chunks:
 
 
 def timed(chunks: AsyncIterator[bytes], **timeouts: float | None) -> AsyncTimedChunks:
-    return timed_chunks(chunks, Limits(Timeouts(**timeouts)), watch())
+    return AsyncTimedChunks(chunks, Limits(Timeouts(**timeouts)), watch())
 
 
 def run(loop: str, main: Callable[[], Awaitable[None]]) -> None:
@@ -67,20 +68,80 @@ def test_many_short_waits_miss_no_limit(loop: str) -> None:
     run(loop, main)
 
 
-def test_one_timer_serves_all_waits() -> None:
+@contextmanager
+def counting_timers() -> Generator[list[float]]:
+    """Yield the times for which the event loop sets timers."""
+    loop = asyncio.get_running_loop()
+    made: list[float] = []
+    call_at = loop.call_at
+
+    def counted(when: float, *arguments: object, **named: object) -> object:
+        made.append(when)
+        return call_at(when, *arguments, **named)  # type: ignore[arg-type]  # as they came
+
+    loop.call_at = counted  # type: ignore[method-assign,assignment]  # to count
+    yield made
+    loop.call_at = call_at  # type: ignore[method-assign]
+
+
+async def read_all(*pauses: float, **timeouts: float | None) -> int:
+    limiter = watch()
+    limits = Limits(Timeouts(**timeouts))
+    count = len([chunk async for chunk in AsyncTimedChunks(Chunks(*pauses), limits, limiter)])
+    limiter.close()
+    return count
+
+
+def test_one_timer_serves_all_waits_of_an_event_loop() -> None:
     async def main() -> None:
-        loop = asyncio.get_running_loop()
-        made: list[float] = []
-        call_at = loop.call_at
+        with counting_timers() as made:
+            for _ in range(3):
+                assert await read_all(*[0] * 100, first_byte=60, idle=60) == 100
+            together = [read_all(0, 0, 0, first_byte=60, idle=60) for _ in range(100)]
+            assert await asyncio.gather(*together) == [3] * 100
+            assert len(made) == 1
 
-        def counted(when: float, *arguments: object, **named: object) -> object:
-            made.append(when)
-            return call_at(when, *arguments, **named)  # type: ignore[arg-type]  # as they came
+    asyncio.run(main())
 
-        chunks = timed(Chunks(*[0] * 100), first_byte=60, idle=60)
-        loop.call_at = counted  # type: ignore[method-assign,assignment]  # to count
-        assert len([chunk async for chunk in chunks]) == 100
-        assert len(made) == 1
+
+def test_a_timer_without_a_wait_is_not_set_again() -> None:
+    async def main() -> None:
+        with counting_timers() as made:
+            assert await read_all(0, 0, first_byte=0.05, idle=60) == 2
+            begun = len(made)
+            await asyncio.sleep(0.1)
+            assert len(made) == begun + 1  # that of `sleep`
+
+    asyncio.run(main())
+
+
+def test_the_first_of_several_waits_to_be_due_ends_first() -> None:
+    async def main() -> None:
+        ended: list[float] = []
+
+        async def wait(seconds: float) -> None:
+            with pytest.raises(TimeoutError):
+                await read_all(9, first_byte=seconds)
+            ended.append(seconds)
+
+        await asyncio.gather(wait(0.2), wait(0.05), wait(0.1), read_all(0.3, first_byte=60))
+        assert ended == [0.05, 0.1, 0.2]
+
+    asyncio.run(main())
+
+
+def test_a_watch_that_nobody_closed_is_forgotten_when_the_timer_rings() -> None:
+    def watches() -> int:
+        return sum(isinstance(one, TaskWatch) for one in gc.get_objects())
+
+    async def main() -> None:
+        before = watches()
+        chunks = timed(Chunks(0), first_byte=0.05, idle=0.05)
+        assert [chunk async for chunk in chunks] == [b"x"]
+        del chunks
+        assert watches() == before + 1
+        await asyncio.sleep(0.1)
+        assert watches() == before
 
     asyncio.run(main())
 
@@ -128,10 +189,12 @@ def test_a_function_that_reads_replaces_the_iterator(loop: str) -> None:
             await anyio.sleep(0 if pieces else 9)
             return pieces.pop(0)
 
-        chunks = timed_chunks(Chunks(9), Limits(Timeouts(idle=0.05)), watch(), read)
+        chunks = AsyncTimedChunks(Chunks(9), Limits(Timeouts(idle=0.05)), watch(), read)
         assert [chunk async for chunk in chunks] == [b"a", b"b"]
         with pytest.raises(TimeoutError, match=r"timeouts\.first_byte"):
-            await anext(timed_chunks(Chunks(9), Limits(Timeouts(first_byte=0.05)), watch(), read))
+            await anext(
+                AsyncTimedChunks(Chunks(9), Limits(Timeouts(first_byte=0.05)), watch(), read)
+            )
 
     run(loop, main)
 

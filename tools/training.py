@@ -19,9 +19,10 @@ from typing import Any, Final
 
 import deltafold
 from deltafold import Decoder, Encoder, Fold, MessageAssembler, ModelError, Transcoder
+from deltafold._core import AsyncTimedChunks
 from deltafold.transports.requests import HttpRequest
 from deltafold.transports.sources import AsyncSource, Source
-from deltafold.transports.timeouts import Limits, timed_chunks, watch
+from deltafold.transports.timeouts import Limits, watch
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT / "benches"))
@@ -137,7 +138,7 @@ class Arriving:
         async def close() -> None:
             within.close()
 
-        timed = timed_chunks(chunks(), Limits(request.timeouts), within, read)
+        timed = AsyncTimedChunks(chunks(), Limits(request.timeouts), within, read)
         return AsyncSource(timed, close, 200, {"content-type": "text/event-stream"})
 
 

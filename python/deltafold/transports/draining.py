@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from typing import Final, TypeAlias
 
+from deltafold._core import AsyncTimedChunks
 from deltafold.transports.sources import AsyncSource, Source
 
 MAX_REST_BYTES: Final = 64 << 10
@@ -50,7 +51,7 @@ def drain(source: Source, on_chunk: OnRest | None = None) -> None:
 
 async def adrain(source: AsyncSource, on_chunk: AsyncOnRest | None = None) -> None:
     """Await the rest of a body; arguments are those of `drain`."""
-    if not source.over_connection or (source.is_over is not None and source.is_over()):
+    if not source.has_rest:
         return
     if source.limits is not None:
         source.limits.end_within(MAX_REST_SECONDS)
@@ -62,7 +63,7 @@ async def adrain(source: AsyncSource, on_chunk: AsyncOnRest | None = None) -> No
     within = timeouts.watch()
     limits = timeouts.Limits(timeouts.Timeouts(total=MAX_REST_SECONDS))
     try:
-        await _read_rest(timeouts.timed_chunks(source.chunks, limits, within), on_chunk)
+        await _read_rest(AsyncTimedChunks(source.chunks, limits, within), on_chunk)
     finally:
         within.close()
 

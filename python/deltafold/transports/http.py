@@ -17,6 +17,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, TypeVar, cast
 from urllib.parse import urljoin, urlsplit
 
+from deltafold._core import AsyncTimedChunks
 from deltafold.exceptions import MisuseError
 from deltafold.transports.deadlines import ReadLimit, bound_reads_of_caller
 from deltafold.transports.draining import adrain, drain
@@ -36,7 +37,6 @@ from deltafold.transports.timeouts import (
     TimedChunks,
     Watch,
     is_timeout,
-    timed_chunks,
     under_asyncio,
     watch,
 )
@@ -136,7 +136,10 @@ async def open_http_async(client: object, request: HttpRequest) -> AsyncSource:
     known = _known_class(own)
     if known is None and isinstance(client, Transport):
         return await client.open_async(request)
-    package = _package_of(client, known, "asynchronous")
+    if known is not None and known[0] == "asynchronous":
+        package = known[1]
+    else:
+        package = _package_of(client, known, "asynchronous")
     limits = Limits(request.timeouts)
     within = watch()
     try:
@@ -489,7 +492,7 @@ async def _open_aiohttp(
     sending = session.request(
         request.method,
         # It is encoded: aiohttp would rewrite escapes that a signature counts on.
-        _yarl().URL(request.full_url, encoded=True),
+        _yarl().URL(request.full_url if request.query else request.url, encoded=True),
         headers=request.headers,
         data=_announced_body()(content, waits.begin_answer) if content else b"",
         allow_redirects=False,
@@ -540,7 +543,7 @@ def _timed(source: AsyncSource, limits: Limits, watch: Watch) -> AsyncSource:
         watch.close()
         await end()
 
-    source.chunks = timed_chunks(source.chunks, limits, watch, source.read)
+    source.chunks = AsyncTimedChunks(source.chunks, limits, watch, source.read)
     source.limits, source.read = limits, None
     source.close = close
     return source

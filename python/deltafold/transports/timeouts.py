@@ -4,20 +4,20 @@ In: `Timeouts`, and the chunks of a body.  Out: the same chunks, or a `TimeoutEr
 limit and its seconds.
 
 Laws: a limit runs only while a reader waits. A limit that passed before a read never discards
-received bytes, except `total`. Waiting costs one timer per call instead of one per read: a timer
-whose wait is over only reschedules itself.
+received bytes, except `total`. All waits of an event loop share one timer of asyncio.
 """
 
 import asyncio
 import math
 import sys
+import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol, Self, TypeAlias, TypeVar, cast
 
-from deltafold._core import AsyncTimedChunks, TaskWatch
+from deltafold._core import LoopTimer, TaskWatch
 
 T = TypeVar("T")
 Limit: TypeAlias = Literal["connect", "first_byte", "idle", "total"]
@@ -171,9 +171,22 @@ def under_asyncio() -> bool:
 def watch() -> "Watch":
     """Return the limiter of one task's waits, under asyncio or trio; the caller closes it."""
     try:
-        return _AsyncioWatch(asyncio.get_running_loop())
+        loop = asyncio.get_running_loop()
     except RuntimeError:
         return _TrioWatch()
+    timer = _LAST.timer
+    if timer is None or not timer.is_of(loop):
+        timer = _LAST.timer = LoopTimer(loop)
+    return _AsyncioWatch(timer)
+
+
+class _Last(threading.local):
+    """The timer of the event loop that the thread ran last."""
+
+    timer: LoopTimer | None = None
+
+
+_LAST: Final = _Last()
 
 
 class ExpiredError(TimeoutError):
@@ -244,21 +257,3 @@ class _TrioWatch:
 
 Watch: TypeAlias = _AsyncioWatch | _TrioWatch
 """Awaits something for so many seconds at most, then raises `ExpiredError`."""
-
-
-def timed_chunks(
-    chunks: AsyncIterator[bytes],
-    limits: Limits,
-    watch: Watch,
-    read: Callable[[], Awaitable[bytes]] | None = None,
-) -> AsyncTimedChunks:
-    """Return the chunks of a body that is awaited, each within its limit.
-
-    Args:
-        chunks: the body.
-        limits: the limits of the call.
-        watch: limits the waits; its owner closes it.
-        read: awaits the next bytes of the body, which are empty at the end, with less work than
-            `chunks`.
-    """
-    return AsyncTimedChunks(chunks, limits, watch, read)

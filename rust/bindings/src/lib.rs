@@ -41,6 +41,7 @@ mod limits;
 mod line_watch;
 mod live_value;
 mod logprobs;
+mod loop_timer;
 mod members;
 mod message_json;
 mod model;
@@ -109,6 +110,8 @@ mod _core {
     use crate::limits::Limits;
     #[pymodule_export]
     use crate::logprobs::Logprobs;
+    #[pymodule_export]
+    use crate::loop_timer::LoopTimer;
     #[pymodule_export]
     use crate::partial_json::{JsonDefect, PartialJson};
     #[pymodule_export]

@@ -2,8 +2,8 @@
 //!
 //! In: the beginnings and ends of waits, and their limits in seconds.  Out: cancellations of the task that waits.
 //!
-//! Laws: all waits of a call share one timer; a timer whose wait is over only sets itself again.  No code of Python runs under
-//! the lock.  Times are those of the event loop's clock.
+//! Laws: a wait needs no timer of its own (`loop_timer.rs`).  No code of Python runs under the lock.  Times are those of the
+//! event loop's clock.
 
 use std::mem;
 
@@ -14,15 +14,16 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
 use crate::errors;
+use crate::loop_timer::LoopTimer;
 use crate::try_lock::{Guard, TryLock};
 
 /// Limiter of the waits of one task at a time.
 ///
 /// Args:
-///     event_loop: the event loop of asyncio that runs.
+///     timer: the timer of the event loop that runs.
 #[pyclass(frozen, subclass, module = "deltafold._core")]
 pub(crate) struct TaskWatch {
-    event_loop: Py<PyAny>,
+    timer: Py<LoopTimer>,
     state: TryLock<State>,
 }
 
@@ -33,11 +34,18 @@ struct State {
     cancelling: usize,
     /// End of the wait in seconds of the event loop; infinite without a limit.
     due: f64,
-    /// Time at which the timer rings; infinite without a timer.
-    rings: f64,
-    timer: Option<Py<PyAny>>,
     /// The wait was cancelled here.
     expired: bool,
+}
+
+/// What a wait needs of the timer that rings.
+pub(crate) enum Due {
+    /// This task has to be cancelled.
+    Now(Py<PyAny>),
+    /// The wait ends at this time.
+    Later(f64),
+    /// There is no wait, or it has no limit.
+    Never,
 }
 
 impl TaskWatch {
@@ -45,8 +53,12 @@ impl TaskWatch {
         errors::lock(py, &self.state, "task watch")
     }
 
-    fn now(&self, py: Python<'_>) -> PyResult<f64> {
-        self.event_loop.bind(py).call_method0(intern!(py, "time"))?.extract()
+    /// Return the end of a wait that may take so many seconds from now on.
+    fn end(&self, py: Python<'_>, seconds: Option<f64>) -> PyResult<f64> {
+        match seconds {
+            Some(seconds) => Ok(self.timer.get().now(py)? + seconds),
+            None => Ok(f64::INFINITY),
+        }
     }
 
     /// Begin a wait of the current task, of so many seconds at most.
@@ -54,28 +66,49 @@ impl TaskWatch {
         static CURRENT_TASK: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         let (py, watch) = (this.py(), this.get());
         let current_task = CURRENT_TASK.import(py, "asyncio", "current_task")?;
-        let task = current_task.call1((&watch.event_loop,))?;
+        let task = current_task.call1((watch.timer.get().event_loop(),))?;
         let cancelling = task.call_method0(intern!(py, "cancelling"))?.extract()?;
-        let due = match seconds {
-            Some(seconds) => watch.now(py)? + seconds,
-            None => f64::INFINITY,
-        };
+        let due = watch.end(py, seconds)?;
         let mut state = watch.lock(py)?;
         let before = state.task.replace(task.unbind());
         state.cancelling = cancelling;
         state.expired = false;
         state.due = due;
-        let is_early = due < state.rings;
         drop(state);
         drop(before);
-        if is_early { Self::set(this) } else { Ok(()) }
+        Self::cover(this, due)
     }
 
-    /// End the wait.  The timer runs on for the next one.
+    fn cover(this: &Bound<'_, Self>, due: f64) -> PyResult<()> {
+        if due.is_finite() {
+            LoopTimer::cover(this.get().timer.bind(this.py()), this, due)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// End the wait.
     pub(crate) fn over(&self, py: Python<'_>) -> PyResult<()> {
         let task = self.lock(py)?.task.take();
         drop(task);
         Ok(())
+    }
+
+    /// Return what the wait needs, when the timer rings at this time.
+    pub(crate) fn due(&self, py: Python<'_>, now: f64) -> PyResult<Due> {
+        let mut state = self.lock(py)?;
+        let due = state.due;
+        match &state.task {
+            Some(task) if due <= now => {
+                let task = task.clone_ref(py);
+                state.expired = true;
+                // The task is cancelled once.
+                state.due = f64::INFINITY;
+                Ok(Due::Now(task))
+            }
+            Some(_) if due.is_finite() => Ok(Due::Later(due)),
+            _ => Ok(Due::Never),
+        }
     }
 
     /// Return whether a wait ended in a cancellation of this object, and take it back.
@@ -92,36 +125,14 @@ impl TaskWatch {
         let left: usize = task.call_method0(py, intern!(py, "uncancel"))?.extract(py)?;
         Ok(left <= cancelling)
     }
-
-    /// Set the timer to the end of the wait.
-    fn set(this: &Bound<'_, Self>) -> PyResult<()> {
-        let (py, watch) = (this.py(), this.get());
-        watch.close(py)?;
-        let due = watch.lock(py)?.due;
-        let ring = this.getattr(intern!(py, "_ring"))?;
-        let timer = watch.event_loop.call_method1(py, intern!(py, "call_at"), (due, ring))?;
-        let mut state = watch.lock(py)?;
-        state.rings = due;
-        let before = state.timer.replace(timer);
-        drop(state);
-        drop(before);
-        Ok(())
-    }
 }
 
 #[pymethods]
 impl TaskWatch {
     #[new]
-    fn new(event_loop: Py<PyAny>) -> Self {
-        let state = State {
-            task: None,
-            cancelling: 0,
-            due: f64::INFINITY,
-            rings: f64::INFINITY,
-            timer: None,
-            expired: false,
-        };
-        Self { event_loop, state: TryLock::new(state) }
+    fn new(timer: Py<LoopTimer>) -> Self {
+        let state = State { task: None, cancelling: 0, due: f64::INFINITY, expired: false };
+        Self { timer, state: TryLock::new(state) }
     }
 
     /// Begin a wait of the current task, of so many seconds at most; None removes the limit.
@@ -133,21 +144,17 @@ impl TaskWatch {
     /// Let the wait take so many seconds from now on; None removes the limit.
     fn allow(this: &Bound<'_, Self>, seconds: Option<f64>) -> PyResult<()> {
         let (py, watch) = (this.py(), this.get());
-        let due = match seconds {
-            Some(seconds) => watch.now(py)? + seconds,
-            None => f64::INFINITY,
-        };
+        let due = watch.end(py, seconds)?;
         let mut state = watch.lock(py)?;
         if state.task.is_none() {
             return Ok(());
         }
         state.due = due;
-        let is_early = due < state.rings;
         drop(state);
-        if is_early { Self::set(this) } else { Ok(()) }
+        Self::cover(this, due)
     }
 
-    /// End the wait, whose timer runs on for the next one.
+    /// End the wait; the next one may begin.
     #[pyo3(name = "over")]
     fn py_over(&self, py: Python<'_>) -> PyResult<()> {
         self.over(py)
@@ -159,54 +166,21 @@ impl TaskWatch {
         self.has_cancelled(raised)
     }
 
-    /// Cancel the timer.
-    fn close(&self, py: Python<'_>) -> PyResult<()> {
-        let mut state = self.lock(py)?;
-        state.rings = f64::INFINITY;
-        let timer = state.timer.take();
-        drop(state);
-        match timer {
-            Some(timer) => timer.call_method0(py, intern!(py, "cancel")).map(drop),
-            None => Ok(()),
-        }
-    }
-
-    /// Cancel a task whose wait is due, or set the timer again.
-    fn _ring(this: &Bound<'_, Self>) -> PyResult<()> {
-        let (py, watch) = (this.py(), this.get());
-        let now = watch.now(py)?;
-        let mut state = watch.lock(py)?;
-        let timer = state.timer.take();
-        state.rings = f64::INFINITY;
-        let waits = state.task.as_ref().map(|task| task.clone_ref(py));
-        let due = state.due;
-        state.expired |= waits.is_some() && due <= now;
-        drop(state);
-        drop(timer);
-        match waits {
-            Some(task) if due <= now => task.call_method0(py, intern!(py, "cancel")).map(drop),
-            Some(_) if due.is_finite() => Self::set(this),
-            _ => Ok(()),
-        }
+    /// End the last wait.
+    fn close(this: &Bound<'_, Self>) -> PyResult<()> {
+        this.get().timer.get().forget(this)
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.event_loop)?;
+        visit.call(&self.timer)?;
         match self.state.try_lock() {
-            Ok(state) => {
-                visit.call(&state.task)?;
-                visit.call(&state.timer)
-            }
+            Ok(state) => visit.call(&state.task),
             Err(_) => Ok(()),
         }
     }
 
     fn __clear__(&self) {
-        let held = self
-            .state
-            .try_lock()
-            .ok()
-            .map(|mut state| (mem::take(&mut state.task), mem::take(&mut state.timer)));
+        let held = self.state.try_lock().ok().map(|mut state| mem::take(&mut state.task));
         drop(held);
     }
 }

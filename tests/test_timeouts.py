@@ -130,15 +130,26 @@ def test_the_first_of_several_waits_to_be_due_ends_first() -> None:
     asyncio.run(main())
 
 
-def test_a_watch_that_nobody_closed_is_forgotten_when_the_timer_rings() -> None:
-    def watches() -> int:
-        return sum(isinstance(one, TaskWatch) for one in gc.get_objects())
+def watches() -> int:
+    return sum(isinstance(one, TaskWatch) for one in gc.get_objects())
 
+
+def test_a_watch_is_forgotten_with_its_chunks() -> None:
     async def main() -> None:
         before = watches()
-        chunks = timed(Chunks(0), first_byte=0.05, idle=0.05)
+        chunks = timed(Chunks(0), first_byte=60, idle=60)
         assert [chunk async for chunk in chunks] == [b"x"]
+        assert watches() == before + 1
         del chunks
+        assert watches() == before
+
+    asyncio.run(main())
+
+
+def test_a_watch_that_nobody_closed_is_forgotten_when_the_timer_rings() -> None:
+    async def main() -> None:
+        before = watches()
+        await watch()(0.05, asyncio.sleep(0))
         assert watches() == before + 1
         await asyncio.sleep(0.1)
         assert watches() == before

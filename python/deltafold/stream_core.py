@@ -132,12 +132,10 @@ class StreamCore(StreamReader):
     _refusal: bytearray | None = None
     _response: ResponseInfo | None = None
 
-    def begin_request(self) -> None:
-        """Note that the request is sent."""
-        observer = self.call.begin()
-        if observer is not None:
-            self._observer = observer
-            self.observe()
+    def tell(self, observer: Observer) -> None:
+        """Tell an observer of the end."""
+        self._observer = observer
+        self.observe()
 
     def opened(self, source: Source | AsyncSource) -> None:
         """Take the response's status and headers, now that they are known."""

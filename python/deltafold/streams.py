@@ -254,7 +254,9 @@ class DeltaStream(_Stream):
         """Open the source."""
         if self._source is None:
             core = self._core
-            core.begin_request()
+            observer = core.call.begin()
+            if observer is not None:
+                core.tell(observer)
             self._source = self._open()
             core.opened(self._source)
             core.after_headers()
@@ -412,13 +414,13 @@ class AsyncDeltaStream(_Stream):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
+    def __aexit__(
         self,
         exc_type: type[BaseException] | None,
         exc: BaseException | None,
         traceback: TracebackType | None,
-    ) -> None:
-        await self.aclose()
+    ) -> Coroutine[object, None, None]:
+        return self.aclose()
 
     def __del__(self) -> None:
         if getattr(self, "_source", None) is not None:
@@ -430,7 +432,9 @@ class AsyncDeltaStream(_Stream):
         """Open the source."""
         if self._source is None:
             core = self._core
-            core.begin_request()
+            observer = core.call.begin()
+            if observer is not None:
+                core.tell(observer)
             self._source = await self._open()
             core.opened(self._source)
             if core.call.after_headers is not None:
@@ -475,15 +479,20 @@ class AsyncDeltaStream(_Stream):
         await self._release()
         return self._stepped(failure)
 
-    async def _finish(self) -> None:
+    def _finish(self) -> Coroutine[object, None, None]:
         """Read the rest of the body after the terminal event, to reuse the connection."""
         core, source = self._core, self._source
         if source is None or core.busy:
-            return
+            return _nothing()
+        if not core.has_rest or (source.is_over is not None and source.is_over()):
+            return self._release()
+        return self._drained(source)
+
+    async def _drained(self, source: AsyncSource) -> None:
+        core = self._core
         core.busy = True
         try:
-            if core.has_rest and source.has_rest:
-                await adrain(source, None if self._tee is None else self._tee_rest)
+            await adrain(source, None if self._tee is None else self._tee_rest)
         except GeneratorExit:  # Nobody waits any more, so that nothing can be awaited.
             raise
         except BaseException:
@@ -515,6 +524,10 @@ def _of_the_caller(raised: BaseException) -> BaseException:
     marked = CallerError()
     marked.__cause__ = raised
     return marked
+
+
+async def _nothing() -> None:
+    """Do nothing."""
 
 
 async def _finished(result: object) -> None:

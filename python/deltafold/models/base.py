@@ -142,7 +142,9 @@ class Model(Streaming, Generic[ConfigT]):
         )
         self._hooks = hooks or Hooks()
         self._telemetry = telemetry
-        self._markup: DecoderOptions = {"markup": markup, "starts_in_thinking": starts_in_thinking}
+        self._markup: DecoderOptions = {}
+        if markup is not None or starts_in_thinking:
+            self._markup = {"markup": markup, "starts_in_thinking": starts_in_thinking}
         self._specification = f"{self.dialect}+{markup}" if markup else self.dialect
         Decoder(self.dialect, **self._markup)
 
@@ -401,7 +403,9 @@ class Model(Streaming, Generic[ConfigT]):
             streamed,
             encoded(body, sources, opaque=caller.sdk is not None),
         )
-        options: DecoderOptions = {"run_id": metadata.run_id, "model_id": model_id, **self._markup}
+        options: DecoderOptions = {"model_id": model_id, **self._markup}
+        if metadata.run_id is not None:
+            options["run_id"] = metadata.run_id
         if asks_for_logprobs(body):
             options["logprobs"] = True
         if tool_names:

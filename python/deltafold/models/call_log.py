@@ -29,11 +29,6 @@ def is_enabled() -> bool:
     return LOGGER.isEnabledFor(logging.WARNING)
 
 
-def tells_all() -> bool:
-    """Return whether the log has the beginnings of calls, and the calls that go well."""
-    return LOGGER.isEnabledFor(logging.INFO)
-
-
 def begun(facts: CallFacts, telemetry: Telemetry | None) -> Observer | None:
     """Return the observer of a call for the log and for telemetry, None if there is neither."""
     if telemetry is None:

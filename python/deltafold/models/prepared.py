@@ -10,11 +10,13 @@ times as long. What only telemetry, the log or a failure needs is made for them.
 import contextlib
 from collections.abc import Awaitable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from logging import INFO
 from typing import Any, Final, cast
 
 from deltafold.dialects import Dialect
 from deltafold.messages import Message
 from deltafold.models import call_log, continuing, resuming
+from deltafold.models.call_log import LOGGER
 from deltafold.models.calls import CallFacts, Telemetry
 from deltafold.models.clients import Caller
 from deltafold.models.hooks import RequestContext, RequestHook
@@ -106,8 +108,8 @@ class Prepared(CallContext):
 
     def begin(self) -> Observer | None:
         """Return the observer of the call, None if nobody wants to hear of it before its end."""
-        if self.telemetry is None and not self.notes and not call_log.tells_all():
-            return None
+        if self.telemetry is None and not self.notes and not LOGGER.isEnabledFor(INFO):
+            return None  # the log has the beginnings of calls from this level on
         return call_log.begun(self.facts, self.telemetry)
 
     def observer_of_end(self) -> Observer | None:

@@ -142,30 +142,50 @@ async def open_http_async(client: object, request: HttpRequest) -> AsyncSource:
         package = _package_of(client, known, "asynchronous")
     limits = Limits(request.timeouts)
     within = watch()
-    try:
-        for _ in range(_MAX_REDIRECTS):
-            waits = _AwaitedWaits(limits, within)
-            if package == "aiohttp":
-                source = await _open_aiohttp(cast("aiohttp.ClientSession", client), request, waits)
-            else:
-                source = await _open_httpx_async(cast("httpx.AsyncClient", client), request, waits)
-            try:
-                onward = None
-                if "location" in source.headers:
-                    onward = _redirected(request, source.status, source.headers)
-                if onward is None:
-                    return _timed(source, limits, within)
-                await adrain(source)
-            except BaseException:
-                await source.close()
+    for _ in range(_MAX_REDIRECTS):
+        waits = _AwaitedWaits(limits, within)
+        if package == "aiohttp":
+            sending = _sending_aiohttp(cast("aiohttp.ClientSession", client), request, waits)
+        else:
+            sending = _sending_httpx(cast("httpx.AsyncClient", client), request, waits)
+        try:
+            response = await within(waits.begin(), sending)
+        except BaseException as exception:
+            within.close()
+            missed = waits.missed(exception)
+            if missed is None:
                 raise
-            await source.close()
-            request = onward
-    except BaseException:
-        within.close()
-        raise
+            raise missed from exception
+        waits.is_open = True
+        if package == "aiohttp":
+            source = source_of_aiohttp(response)
+            if not request.content:
+                _unlimit_reads(cast("aiohttp.ClientResponse", response))
+        else:
+            source = source_of_httpx(response, is_own=True)
+        onward = await _onward(request, source) if "location" in source.headers else None
+        if onward is None:
+            # The chunks close the watch when nobody can read them any more.
+            source.chunks = AsyncTimedChunks(source.chunks, limits, within, source.read)
+            source.limits, source.read = limits, None
+            return source
+        request = onward
     within.close()
     raise RedirectError(f"{shown_url(request.url)}: redirected {_MAX_REDIRECTS} times")
+
+
+async def _onward(request: HttpRequest, source: AsyncSource) -> HttpRequest | None:
+    """Return the request to send next and close the source, or None if it is no redirect."""
+    try:
+        onward = _redirected(request, source.status, source.headers)
+        if onward is None:
+            return None
+        await adrain(source)
+    except BaseException:
+        await source.close()
+        raise
+    await source.close()
+    return onward
 
 
 def make_http_client(kind: ClientKind, transport: str = "httpx2") -> object:
@@ -310,7 +330,7 @@ class _Waits:
         self.connect: Limit = "connect"
         self.answer: Limit = "first_byte"
 
-    def missed(self, exception: Exception) -> TimeoutError | None:
+    def missed(self, exception: BaseException) -> TimeoutError | None:
         """Return the error of the exceeded limit in place of a timeout of the client."""
         if is_timeout(exception):
             for base in type(exception).__mro__:
@@ -377,34 +397,26 @@ class _BlockingWaits(_Waits):
 class _AwaitedWaits(_Waits):
     """Limits of a `Watch`, which ends the wait of a task."""
 
-    __slots__ = ("_is_open", "watch")
+    __slots__ = ("is_open", "watch")
 
     def __init__(self, limits: Limits, watch: Watch) -> None:
         self.limits = limits
         self.watch = watch
         self.connect: Limit = "connect"
         self.answer: Limit = "total"
-        self._is_open = False
+        self.is_open = False
 
-    async def opened(self, sending: Awaitable[T]) -> T:
-        """Send a request within `total`, and await its headers within their limit.
+    def begin(self) -> float | None:
+        """Return the seconds for sending the request and for its headers, None without a limit.
 
         A request may wait for a free connection of the pool as long as the call may take.
         """
         self.answer, seconds = self.limits.of("total")
-        try:
-            return await self.watch(seconds, sending)
-        except Exception as exception:
-            missed = self.missed(exception)
-            if missed is None:
-                raise
-            raise missed from exception
-        finally:
-            self._is_open = True
+        return seconds
 
     def begin_answer(self) -> None:
         """Begin the limit of the headers.  The body may go out after these have come."""
-        if not self._is_open:
+        if not self.is_open:
             self.answer, seconds = self.limits.of("first_byte")
             self.watch.allow(seconds)
 
@@ -451,9 +463,9 @@ def _open_httpx(client: "httpx.Client", request: HttpRequest, limits: Limits) ->
     return source
 
 
-async def _open_httpx_async(
+def _sending_httpx(
     client: "httpx.AsyncClient", request: HttpRequest, waits: _AwaitedWaits
-) -> AsyncSource:
+) -> Awaitable[object]:
     # The watch has all limits but that of a connection, so that httpx makes no timers.
     seconds: dict[str, float | None] = {
         "connect": request.timeouts.connect,
@@ -462,8 +474,7 @@ async def _open_httpx_async(
         "pool": None,
     }
     sent = _httpx_request(client, request, seconds, waits.trace)
-    sending = client.send(sent, stream=True, follow_redirects=False)
-    return source_of_httpx(await waits.opened(sending), is_own=True)
+    return client.send(sent, stream=True, follow_redirects=False)
 
 
 def _httpx_request(
@@ -481,15 +492,15 @@ def _httpx_request(
     )
 
 
-async def _open_aiohttp(
+def _sending_aiohttp(
     session: "aiohttp.ClientSession", request: HttpRequest, waits: _AwaitedWaits
-) -> AsyncSource:
+) -> Awaitable[object]:
     if waits.watch.is_scope:
         raise MisuseError("client: aiohttp runs under asyncio only; httpx runs here")
     content = request.content
     # Only the sending of a body can be noticed.
     read = None if content else waits.limits.of("first_byte")[1]
-    sending = session.request(
+    return session.request(
         request.method,
         # It is encoded: aiohttp would rewrite escapes that a signature counts on.
         _yarl().URL(request.full_url if request.query else request.url, encoded=True),
@@ -499,12 +510,13 @@ async def _open_aiohttp(
         raise_for_status=False,
         timeout=_aiohttp_timeout(request.timeouts.connect, read),
     )
-    response = await waits.opened(sending)
+
+
+def _unlimit_reads(response: "aiohttp.ClientResponse") -> None:
+    """Remove the limit of the headers, which would go on counting between the reads of the body."""
     connection = response.connection
-    if read is not None and connection is not None and connection.protocol is not None:
-        # Its limit for the headers would go on counting between the reads of the body.
+    if connection is not None and connection.protocol is not None:
         connection.protocol.read_timeout = None
-    return source_of_aiohttp(response)
 
 
 @lru_cache(maxsize=32)
@@ -533,20 +545,6 @@ def _announced_body() -> Any:  # noqa: ANN401 - a subclass of a class that is no
             await super().write_with_length(writer, content_length)  # pyright: ignore[reportUnknownMemberType] - as above
 
     return AnnouncedBody
-
-
-def _timed(source: AsyncSource, limits: Limits, watch: Watch) -> AsyncSource:
-    """Limit the reads of a source; its end is also that of the watch."""
-    end = source.close
-
-    async def close() -> None:
-        watch.close()
-        await end()
-
-    source.chunks = AsyncTimedChunks(source.chunks, limits, watch, source.read)
-    source.limits, source.read = limits, None
-    source.close = close
-    return source
 
 
 _BUFFER_BYTES: Final = 64 * 1024

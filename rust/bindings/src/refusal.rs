@@ -16,18 +16,28 @@ pub(crate) fn response(
     headers: Option<&Bound<'_, PyAny>>,
     now: Option<f64>,
 ) -> PyResult<Response> {
-    let mut pairs: Vec<(String, String)> = Vec::new();
-    if let Some(headers) = headers {
-        for item in headers.call_method0("items")?.try_iter()? {
-            let (name, value): (Bound<'_, PyString>, Bound<'_, PyString>) = item?
-                .extract()
-                .map_err(|_| PyTypeError::new_err("headers must be a mapping of str to str"))?;
-            let (name, value) = (text::from_outside(&name)?, text::from_outside(&value)?);
-            pairs.push((name.into_owned(), value.into_owned()));
-        }
-    }
-    let borrowed = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let given = headers.map_or_else(|| Ok(Vec::new()), pairs_of)?;
+    let pairs: Vec<_> = given
+        .iter()
+        .map(|(name, value)| Ok((text::from_outside(name)?, text::from_outside(value)?)))
+        .collect::<PyResult<_>>()?;
+    let borrowed = pairs.iter().map(|(name, value)| (name.as_ref(), value.as_ref()));
     Ok(Response::new(ERROR_TABLES, status, borrowed, now))
+}
+
+type Pair<'py> = (Bound<'py, PyString>, Bound<'py, PyString>);
+
+/// Return the items of a mapping of texts.
+fn pairs_of<'py>(headers: &Bound<'py, PyAny>) -> PyResult<Vec<Pair<'py>>> {
+    let no_texts = || PyTypeError::new_err("headers must be a mapping of str to str");
+    if let Ok(headers) = headers.cast_exact::<PyDict>() {
+        let texts = |(name, value): (Bound<'py, PyAny>, Bound<'py, PyAny>)| {
+            Some((name.cast_into().ok()?, value.cast_into().ok()?))
+        };
+        return headers.iter().map(|pair| texts(pair).ok_or_else(no_texts)).collect();
+    }
+    let items = headers.call_method0("items")?;
+    items.try_iter()?.map(|item| item?.extract().map_err(|_| no_texts())).collect()
 }
 
 /// Classify an HTTP refusal.

@@ -4,6 +4,8 @@
 //!
 //! Law: the values of one name become one value, separated by a comma and a space.  Source: RFC 9110, section 5.2.
 
+use std::borrow::Cow;
+
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 
@@ -35,21 +37,23 @@ fn put_all<'py>(
         let Ok((name, value)) = pair.extract::<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)>() else {
             return Ok(false);
         };
-        let name = text(&name).to_lowercase();
-        let mut value = text(&value);
-        if let Some(before) = headers.get_item(&name)? {
-            let before = before.cast_into::<PyString>()?;
-            value = format!("{}, {value}", before.to_str()?);
+        let name = PyString::new(headers.py(), &text(&name).to_lowercase());
+        let value = text(&value);
+        match headers.get_item(&name)? {
+            None => headers.set_item(name, value)?,
+            Some(before) => {
+                let before = before.cast_into::<PyString>()?;
+                headers.set_item(name, format!("{}, {value}", before.to_str()?))?;
+            }
         }
-        headers.set_item(name, value)?;
     }
     Ok(true)
 }
 
-fn text(bytes: &Bound<'_, PyBytes>) -> String {
+fn text<'a>(bytes: &'a Bound<'_, PyBytes>) -> Cow<'a, str> {
     let bytes = bytes.as_bytes();
     match str::from_utf8(bytes) {
-        Ok(text) => text.to_owned(),
-        Err(_) => bytes.iter().copied().map(char::from).collect(),
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => Cow::Owned(bytes.iter().copied().map(char::from).collect()),
     }
 }

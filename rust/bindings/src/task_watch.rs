@@ -94,6 +94,11 @@ impl TaskWatch {
         Ok(())
     }
 
+    /// Forget the watch: there are no more waits.
+    pub(crate) fn close(this: &Bound<'_, Self>) -> PyResult<()> {
+        this.get().timer.get().forget(this)
+    }
+
     /// Return what the wait needs, when the timer rings at this time.
     pub(crate) fn due(&self, py: Python<'_>, now: f64) -> PyResult<Due> {
         let mut state = self.lock(py)?;
@@ -166,9 +171,10 @@ impl TaskWatch {
         self.has_cancelled(raised)
     }
 
-    /// End the last wait.
-    fn close(this: &Bound<'_, Self>) -> PyResult<()> {
-        this.get().timer.get().forget(this)
+    /// Forget the watch: there are no more waits.
+    #[pyo3(name = "close")]
+    fn py_close(this: &Bound<'_, Self>) -> PyResult<()> {
+        Self::close(this)
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {

@@ -218,6 +218,15 @@ impl AsyncTimedChunks {
     }
 }
 
+impl Drop for AsyncTimedChunks {
+    /// Forget the watch: the body waits no more.
+    fn drop(&mut self) {
+        if let Watch::Task(watch) = &self.watch {
+            drop(Python::try_attach(|py| TaskWatch::close(watch.bind(py))));
+        }
+    }
+}
+
 enum Phase {
     Fresh(Py<PyAny>),
     Waiting(Py<PyAny>),

@@ -195,9 +195,8 @@ def write_settings(table: SettingTable, config: ModelConfig) -> Object:
     if known is None or known.table is not table:
         known = _COPIED[type(config)] = _Copied.of(type(config), table)
     # Most settings are not set.
-    places = known.places
-    names = known.with_default.union(places.keys() & config.__pydantic_fields_set__)
-    for name in sorted(names, key=places.__getitem__):
+    names = known.names.intersection(config.__pydantic_fields_set__) | known.with_default
+    for name in sorted(names, key=known.places.__getitem__) if names else ():
         value = getattr(config, name)
         if value is None:
             continue
@@ -213,6 +212,7 @@ class _Copied(NamedTuple):
     """The copied settings of a class: their order, and those that are set without the caller."""
 
     table: SettingTable
+    names: frozenset[str]
     places: Mapping[str, int]
     with_default: frozenset[str]
 
@@ -224,7 +224,7 @@ class _Copied(NamedTuple):
         names = [name for name in fields if name in copied]
         places = {name: place for place, name in enumerate(names)}
         with_default = frozenset(name for name in names if fields[name].get_default() is not None)
-        return cls(table, places, with_default)
+        return cls(table, frozenset(names), places, with_default)
 
 
 _COPIED: Final[dict[type[ModelConfig], _Copied]] = {}

@@ -11,6 +11,9 @@ use crate::json::{Result, write_members};
 /// Beginning of details that hold only the provider's record.
 const RAW: &str = "{\"raw\":";
 
+/// Bytes by which the last record of a stream is usually longer than the first: its numbers have more digits.
+const GROWTH: usize = 16;
+
 /// Merged counts of a dialect, before the contract's arithmetic.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Counts {
@@ -118,8 +121,8 @@ impl Counts {
         } else {
             let is_begun = details.starts_with(RAW);
             details.truncate(if is_begun { RAW.len() } else { 0 });
-            details.reserve(RAW.len() + raw.len() + 1);
             if !is_begun {
+                details.reserve(RAW.len() + raw.len() + 1 + GROWTH);
                 details.push_str(RAW);
             }
             details.push_str(raw);

@@ -5,7 +5,6 @@
 //! Laws: an event is written whole.  A text event whose beginning was prepared costs copies and an escape, and allocates
 //! nothing once the buffer has its size.
 
-use std::fmt::Write as _;
 
 use super::escape::{escape_line_breaks, write_escaped};
 use crate::framing::aws_event_stream::{FrameTooLong, HeaderBlock, write_frame, write_header};
@@ -278,8 +277,7 @@ impl Out {
     /// Append a whole number to the event that began.
     #[inline]
     pub fn number(&mut self, number: u64) -> &mut Self {
-        // Writing to a String cannot fail.
-        let _ = write!(self.text, "{number}");
+        self.text.push_str(itoa::Buffer::new().format(number));
         self
     }
 

@@ -23,6 +23,8 @@ pub use body::BODY_BYTES;
 pub use codes::ErrorTables;
 pub use waits::{MAX_WAIT_SECONDS, seconds_until_reset};
 
+use std::borrow::Cow;
+
 use crate::contract::{ErrorCode, Failure};
 use crate::json::{Kind, Reader, Result, Str};
 
@@ -86,8 +88,13 @@ impl Response {
         let mut milliseconds = None;
         let mut best_rank = REQUEST_ID_HEADERS.len();
         for (name, value) in headers {
-            let name = name.to_ascii_lowercase();
-            match name.as_str() {
+            // HTTP clients give most names in lower case.
+            let name = if name.bytes().any(|byte| byte.is_ascii_uppercase()) {
+                Cow::Owned(name.to_ascii_lowercase())
+            } else {
+                Cow::Borrowed(name)
+            };
+            match name.as_ref() {
                 "retry-after-ms" => {
                     milliseconds =
                         waits::number(value).and_then(|number| waits::accepted(number / 1_000.0));

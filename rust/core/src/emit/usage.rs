@@ -30,7 +30,10 @@ impl EmitterSink<'_> {
         if let Some(numbers) = merged.numbers() {
             self.usage(&Counts::from_numbers(table, numbers), merged.json());
         }
-        self.emitter.usage_record = Some(Box::new(merged));
+        match &mut self.emitter.usage_record {
+            Some(known) => **known = merged,
+            first => *first = Some(Box::new(merged)),
+        }
     }
 
     /// Return true after the first record of [`Self::merge_usage`].

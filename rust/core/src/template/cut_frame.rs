@@ -196,14 +196,20 @@ impl CutFrame {
 
     /// Cut the frame at the spans that are holes.
     pub(super) fn cut(&mut self) {
-        let mut holes: Vec<usize> = (0..self.spans.len())
-            .filter(|at| self.spans.get(*at).is_some_and(|p| p.hole.is_some()))
-            .collect();
+        let mut room = [0; MAX_TOKENS];
+        let mut count = 0;
+        for (at, span) in self.spans.iter().enumerate() {
+            if let (Some(_), Some(place)) = (span.hole, room.get_mut(count)) {
+                *place = at;
+                count += 1;
+            }
+        }
+        let holes = room.get_mut(..count).unwrap_or_default();
         holes.sort_by_key(|at| self.spans.get(*at).map(|span| span.range.start));
         self.segments.clear();
-        self.segments.reserve_exact(holes.len());
+        self.segments.reserve_exact(count);
         for (number, at) in (0..).zip(holes) {
-            if let Some(span) = self.spans.get_mut(at) {
+            if let Some(span) = self.spans.get_mut(*at) {
                 span.hole = Some(number);
                 let hole = moved(&span.range, self.frame.start);
                 self.segments.push(Segment { hole, kind: span.kind });

@@ -85,11 +85,7 @@ def counting_timers() -> Generator[list[float]]:
 
 
 async def read_all(*pauses: float, **timeouts: float | None) -> int:
-    limiter = watch()
-    limits = Limits(Timeouts(**timeouts))
-    count = len([chunk async for chunk in AsyncTimedChunks(Chunks(*pauses), limits, limiter)])
-    limiter.close()
-    return count
+    return len([chunk async for chunk in timed(Chunks(*pauses), **timeouts)])
 
 
 def test_one_timer_serves_all_waits_of_an_event_loop() -> None:
@@ -146,13 +142,14 @@ def test_a_watch_is_forgotten_with_its_chunks() -> None:
     asyncio.run(main())
 
 
-def test_a_watch_that_nobody_closed_is_forgotten_when_the_timer_rings() -> None:
+def test_a_read_after_a_ring_of_the_timer_has_its_limit() -> None:
     async def main() -> None:
-        before = watches()
-        await watch()(0.05, asyncio.sleep(0))
-        assert watches() == before + 1
-        await asyncio.sleep(0.1)
-        assert watches() == before
+        chunks = timed(Chunks(0, 0, 9), first_byte=0.05, idle=0.05)
+        for _ in range(2):
+            assert await anext(chunks) == b"x"
+            await asyncio.sleep(0.1)
+        with pytest.raises(TimeoutError, match="no more bytes"):
+            await anext(chunks)
 
     asyncio.run(main())
 
@@ -229,7 +226,6 @@ def test_a_wait_is_allowed_less_while_it_lasts() -> None:
             await within(None, asyncio.sleep(9))
         within.allow(0.01)  # nothing waits
         await asyncio.sleep(0.05)
-        within.close()
 
     asyncio.run(main())
 

@@ -133,12 +133,10 @@ class Arriving:
             while chunk := await read():
                 yield chunk
 
-        within = watch()
-
         async def close() -> None:
-            within.close()
+            pass
 
-        timed = AsyncTimedChunks(chunks(), Limits(request.timeouts), within, read)
+        timed = AsyncTimedChunks(chunks(), Limits(request.timeouts), watch(), read)
         return AsyncSource(timed, close, 200, {"content-type": "text/event-stream"})
 
 

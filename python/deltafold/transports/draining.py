@@ -10,7 +10,7 @@ failure of the transport does not affect the stream, which has ended. Cancellati
 """
 
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Final, TypeAlias
 
@@ -53,22 +53,15 @@ async def adrain(source: AsyncSource, on_chunk: AsyncOnRest | None = None) -> No
     """Await the rest of a body; arguments are those of `drain`."""
     if not source.over_connection or (source.is_over is not None and source.is_over()):
         return
+    chunks = source.chunks
     if source.limits is not None:
         source.limits.end_within(MAX_REST_SECONDS)
-        await _read_rest(source.chunks, on_chunk)
-        return
-    # The module imports asyncio, which synchronous programs do not need.
-    from deltafold.transports import timeouts  # noqa: PLC0415 - as said
+    else:
+        # The module imports asyncio, which synchronous programs do not need.
+        from deltafold.transports import timeouts  # noqa: PLC0415 - as said
 
-    within = timeouts.watch()
-    limits = timeouts.Limits(timeouts.Timeouts(total=MAX_REST_SECONDS))
-    try:
-        await _read_rest(AsyncTimedChunks(source.chunks, limits, within), on_chunk)
-    finally:
-        within.close()
-
-
-async def _read_rest(chunks: AsyncIterator[bytes], on_chunk: AsyncOnRest | None) -> None:
+        limits = timeouts.Limits(timeouts.Timeouts(total=MAX_REST_SECONDS))
+        chunks = AsyncTimedChunks(chunks, limits, timeouts.watch())
     until = time.monotonic() + MAX_REST_SECONDS
     left = MAX_REST_BYTES
     while left > 0 and time.monotonic() < until:

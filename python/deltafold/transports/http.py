@@ -150,8 +150,7 @@ async def open_http_async(client: object, request: HttpRequest) -> AsyncSource:
             sending = _sending_httpx(cast("httpx.AsyncClient", client), request, waits)
         try:
             response = await within(waits.begin(), sending)
-        except BaseException as exception:
-            within.close()
+        except Exception as exception:
             missed = waits.missed(exception)
             if missed is None:
                 raise
@@ -165,12 +164,10 @@ async def open_http_async(client: object, request: HttpRequest) -> AsyncSource:
             source = source_of_httpx(response, is_own=True)
         onward = await _onward(request, source) if "location" in source.headers else None
         if onward is None:
-            # The chunks close the watch when nobody can read them any more.
             source.chunks = AsyncTimedChunks(source.chunks, limits, within, source.read)
             source.limits, source.read = limits, None
             return source
         request = onward
-    within.close()
     raise RedirectError(f"{shown_url(request.url)}: redirected {_MAX_REDIRECTS} times")
 
 
@@ -330,7 +327,7 @@ class _Waits:
         self.connect: Limit = "connect"
         self.answer: Limit = "first_byte"
 
-    def missed(self, exception: BaseException) -> TimeoutError | None:
+    def missed(self, exception: Exception) -> TimeoutError | None:
         """Return the error of the exceeded limit in place of a timeout of the client."""
         if is_timeout(exception):
             for base in type(exception).__mro__:

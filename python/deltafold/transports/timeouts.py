@@ -169,7 +169,7 @@ def under_asyncio() -> bool:
 
 
 def watch() -> "Watch":
-    """Return the limiter of one task's waits, under asyncio or trio; the caller closes it."""
+    """Return the limiter of one task's waits, under asyncio or trio."""
     try:
         loop = asyncio.get_running_loop()
     except RuntimeError:
@@ -250,9 +250,6 @@ class _TrioWatch:
         if self._scope is not None:
             now = self._trio.current_time()
             self._scope.deadline = math.inf if seconds is None else now + seconds
-
-    def close(self) -> None:
-        """Do nothing: a scope ends with its wait."""
 
 
 Watch: TypeAlias = _AsyncioWatch | _TrioWatch

@@ -67,6 +67,7 @@ mod text_message;
 mod timed_chunks;
 mod tools;
 mod try_lock;
+mod wait;
 
 /// Compiled half of deltafold.
 #[pymodule(gil_used = false)]

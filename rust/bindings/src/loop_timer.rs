@@ -1,6 +1,6 @@
-//! `LoopTimer`: the one timer of asyncio that all watches of an event loop share.
+//! `LoopTimer`: the one timer of asyncio that all waits of an event loop share.
 //!
-//! In: watches whose waits end at a time.  Out: cancellations of the tasks that wait too long.
+//! In: waits, and when they end.  Out: cancellations of the tasks that wait too long.
 //!
 //! Laws: the timer rings no later than the first wait ends.  It is not set for a wait that ends after it rings, and never
 //! cancelled because a wait is over: setting and cancelling a timer for each call costs as much as decoding a short answer.
@@ -8,14 +8,15 @@
 
 use std::collections::HashMap;
 use std::mem;
+use std::sync::Arc;
 
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
 
 use crate::errors;
-use crate::task_watch::{Due, TaskWatch};
 use crate::try_lock::{Guard, TryLock};
+use crate::wait::{Due, Wait};
 
 /// Timer of the waits of an event loop.
 ///
@@ -31,8 +32,8 @@ struct State {
     /// Time at which the timer rings; infinite without a timer.
     rings: f64,
     timer: Option<Py<PyAny>>,
-    /// The watches that may wait, by address.
-    watches: HashMap<usize, Py<TaskWatch>>,
+    /// The waits that may have a limit, by address.
+    waits: HashMap<usize, Arc<Wait>>,
 }
 
 impl LoopTimer {
@@ -49,23 +50,19 @@ impl LoopTimer {
         self.event_loop.bind(py).call_method0(intern!(py, "time"))?.extract()
     }
 
-    /// Ring for a watch at a time at the latest.
-    pub(crate) fn cover(
-        this: &Bound<'_, Self>,
-        watch: &Bound<'_, TaskWatch>,
-        due: f64,
-    ) -> PyResult<()> {
+    /// Ring for a wait at this time at the latest.
+    pub(crate) fn cover(this: &Bound<'_, Self>, wait: &Arc<Wait>, due: f64) -> PyResult<()> {
         let mut state = this.get().lock(this.py())?;
-        state.watches.entry(watch.as_ptr().addr()).or_insert_with(|| watch.clone().unbind());
+        state.waits.entry(address(wait)).or_insert_with(|| Arc::clone(wait));
         let is_early = due < state.rings;
         drop(state);
         if is_early { Self::set(this, due) } else { Ok(()) }
     }
 
-    /// Forget a watch that waits no more.
-    pub(crate) fn forget(&self, watch: &Bound<'_, TaskWatch>) -> PyResult<()> {
-        let watch = self.lock(watch.py())?.watches.remove(&watch.as_ptr().addr());
-        drop(watch);
+    /// Forget a wait.
+    pub(crate) fn forget(&self, py: Python<'_>, wait: &Arc<Wait>) -> PyResult<()> {
+        let wait = self.lock(py)?.waits.remove(&address(wait));
+        drop(wait);
         Ok(())
     }
 
@@ -88,7 +85,7 @@ impl LoopTimer {
 impl LoopTimer {
     #[new]
     fn new(event_loop: Py<PyAny>) -> Self {
-        let state = State { rings: f64::INFINITY, timer: None, watches: HashMap::new() };
+        let state = State { rings: f64::INFINITY, timer: None, waits: HashMap::new() };
         Self { event_loop, state: TryLock::new(state) }
     }
 
@@ -104,15 +101,15 @@ impl LoopTimer {
         let mut state = timer.lock(py)?;
         state.rings = f64::INFINITY;
         let rung = state.timer.take();
-        let watches: Vec<_> = state.watches.values().map(|watch| watch.clone_ref(py)).collect();
+        let waits: Vec<_> = state.waits.values().map(Arc::clone).collect();
         drop(state);
         drop(rung);
         let (mut next, mut late) = (f64::INFINITY, Vec::new());
-        for watch in watches {
-            match watch.get().due(py, now)? {
+        for wait in waits {
+            match wait.due(py, now)? {
                 Due::Now(task) => late.push(task),
                 Due::Later(due) => next = next.min(due),
-                Due::Never => timer.forget(watch.bind(py))?,
+                Due::Never => timer.forget(py, &wait)?,
             }
         }
         if next.is_finite() {
@@ -127,20 +124,18 @@ impl LoopTimer {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.event_loop)?;
         match self.state.try_lock() {
-            Ok(state) => {
-                visit.call(&state.timer)?;
-                state.watches.values().try_for_each(|watch| visit.call(watch))
-            }
+            // The watches visit the tasks of their waits.
+            Ok(state) => visit.call(&state.timer),
             Err(_) => Ok(()),
         }
     }
 
     fn __clear__(&self) {
-        let held = self
-            .state
-            .try_lock()
-            .ok()
-            .map(|mut state| (mem::take(&mut state.timer), mem::take(&mut state.watches)));
+        let held = self.state.try_lock().ok().map(|mut state| mem::take(&mut state.timer));
         drop(held);
     }
+}
+
+fn address(wait: &Arc<Wait>) -> usize {
+    Arc::as_ptr(wait).addr()
 }

@@ -71,7 +71,7 @@ impl AsyncTimedChunks {
     pub(crate) fn memory(&self, report: &mut Report<'_>) {
         memory::of(self, report);
         if let Watch::Task(watch) = &self.watch {
-            memory::of(watch.get(), report);
+            watch.get().memory(report);
         }
     }
 
@@ -120,7 +120,7 @@ impl AsyncTimedChunks {
         match outcome {
             Outcome::Yielded(value) => {
                 if let (false, Watch::Task(watch)) = (waited, &self.watch) {
-                    TaskWatch::begin(watch.bind(py), self.seconds(py)?)?;
+                    watch.get().begin(py, self.seconds(py)?)?;
                 }
                 Ok(Outcome::Yielded(value))
             }
@@ -214,15 +214,6 @@ impl AsyncTimedChunks {
         match &self.watch {
             Watch::Task(watch) => visit.call(watch),
             Watch::Scope(watch) => visit.call(watch),
-        }
-    }
-}
-
-impl Drop for AsyncTimedChunks {
-    /// Forget the watch: the body waits no more.
-    fn drop(&mut self) {
-        if let Watch::Task(watch) = &self.watch {
-            drop(Python::try_attach(|py| TaskWatch::close(watch.bind(py))));
         }
     }
 }

@@ -5,7 +5,6 @@
 //! Laws: an event is written whole.  A text event whose beginning was prepared costs copies and an escape, and allocates
 //! nothing once the buffer has its size.
 
-
 use super::escape::{escape_line_breaks, write_escaped};
 use crate::framing::aws_event_stream::{FrameTooLong, HeaderBlock, write_frame, write_header};
 use crate::json::{ObjectWriter, write_members};

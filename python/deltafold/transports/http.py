@@ -537,9 +537,9 @@ def _announced_body() -> Any:  # noqa: ANN401 - a subclass of a class that is no
             super().__init__(content)  # pyright: ignore[reportUnknownMemberType] - as above
             self._begins = begins
 
-        async def write_with_length(self, writer: object, content_length: int | None) -> None:
+        def write_with_length(self, writer: object, length: int | None) -> Awaitable[None]:
             self._begins()
-            await super().write_with_length(writer, content_length)  # pyright: ignore[reportUnknownMemberType] - as above
+            return cast("Awaitable[None]", super().write_with_length(writer, length))  # pyright: ignore[reportUnknownMemberType] - as above
 
     return AnnouncedBody
 

@@ -8,14 +8,12 @@
 
 use std::collections::HashMap;
 use std::mem;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
 
-use crate::errors;
-use crate::try_lock::{Guard, TryLock};
 use crate::wait::{Due, Wait};
 
 /// Timer of the waits of an event loop.
@@ -25,7 +23,8 @@ use crate::wait::{Due, Wait};
 #[pyclass(frozen, module = "deltafold._core")]
 pub(crate) struct LoopTimer {
     event_loop: Py<PyAny>,
-    state: TryLock<State>,
+    /// In a free-threaded Python, a thread that frees a watch may have to wait here for the event loop.
+    state: Mutex<State>,
 }
 
 struct State {
@@ -37,8 +36,8 @@ struct State {
 }
 
 impl LoopTimer {
-    fn lock(&self, py: Python<'_>) -> PyResult<Guard<'_, State>> {
-        errors::lock(py, &self.state, "loop timer")
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn event_loop(&self) -> &Py<PyAny> {
@@ -52,7 +51,7 @@ impl LoopTimer {
 
     /// Ring for a wait at this time at the latest.
     pub(crate) fn cover(this: &Bound<'_, Self>, wait: &Arc<Wait>, due: f64) -> PyResult<()> {
-        let mut state = this.get().lock(this.py())?;
+        let mut state = this.get().lock();
         state.waits.entry(address(wait)).or_insert_with(|| Arc::clone(wait));
         let is_early = due < state.rings;
         drop(state);
@@ -60,17 +59,16 @@ impl LoopTimer {
     }
 
     /// Forget a wait.
-    pub(crate) fn forget(&self, py: Python<'_>, wait: &Arc<Wait>) -> PyResult<()> {
-        let wait = self.lock(py)?.waits.remove(&address(wait));
+    pub(crate) fn forget(&self, wait: &Arc<Wait>) {
+        let wait = self.lock().waits.remove(&address(wait));
         drop(wait);
-        Ok(())
     }
 
     fn set(this: &Bound<'_, Self>, due: f64) -> PyResult<()> {
         let (py, timer) = (this.py(), this.get());
         let ring = this.getattr(intern!(py, "_ring"))?;
         let set = timer.event_loop.call_method1(py, intern!(py, "call_at"), (due, ring))?;
-        let mut state = timer.lock(py)?;
+        let mut state = timer.lock();
         state.rings = due;
         let before = state.timer.replace(set);
         drop(state);
@@ -86,7 +84,7 @@ impl LoopTimer {
     #[new]
     fn new(event_loop: Py<PyAny>) -> Self {
         let state = State { rings: f64::INFINITY, timer: None, waits: HashMap::new() };
-        Self { event_loop, state: TryLock::new(state) }
+        Self { event_loop, state: Mutex::new(state) }
     }
 
     /// Return whether this is the timer of an event loop.
@@ -98,7 +96,7 @@ impl LoopTimer {
     fn _ring(this: &Bound<'_, Self>) -> PyResult<()> {
         let (py, timer) = (this.py(), this.get());
         let now = timer.now(py)?;
-        let mut state = timer.lock(py)?;
+        let mut state = timer.lock();
         state.rings = f64::INFINITY;
         let rung = state.timer.take();
         let waits: Vec<_> = state.waits.values().map(Arc::clone).collect();
@@ -109,16 +107,15 @@ impl LoopTimer {
             match wait.due(py, now)? {
                 Due::Now(task) => late.push(task),
                 Due::Later(due) => next = next.min(due),
-                Due::Never => timer.forget(py, &wait)?,
+                Due::Never => timer.forget(&wait),
             }
         }
         if next.is_finite() {
             Self::set(this, next)?;
         }
-        for task in late {
-            task.call_method0(py, intern!(py, "cancel"))?;
-        }
-        Ok(())
+        // One that raises takes the end of its wait from no other.
+        let cancel = |task: Py<PyAny>| task.call_method0(py, intern!(py, "cancel")).map(drop);
+        late.into_iter().map(cancel).fold(Ok(()), PyResult::and)
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {

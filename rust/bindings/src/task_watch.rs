@@ -123,6 +123,6 @@ impl TaskWatch {
 
 impl Drop for TaskWatch {
     fn drop(&mut self) {
-        drop(Python::try_attach(|py| self.timer.get().forget(py, &self.wait)));
+        self.timer.get().forget(&self.wait);
     }
 }

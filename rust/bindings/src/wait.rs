@@ -28,13 +28,13 @@ struct State {
     expired: bool,
 }
 
-/// What a wait needs of the timer that rings.
+/// Action of the timer for a wait when it rings.
 pub(crate) enum Due {
     /// This task has to be cancelled.
     Now(Py<PyAny>),
     /// The wait ends at this time.
     Later(f64),
-    /// There is no wait, or it has no limit.
+    /// No task waits, or it waits without a limit.
     Never,
 }
 
@@ -65,7 +65,7 @@ impl Wait {
         Ok(())
     }
 
-    /// Let the wait end at this time.  Returns false if there is no wait.
+    /// Let the wait end at this time.  Return whether a task waits.
     pub(crate) fn allow(&self, py: Python<'_>, due: f64) -> PyResult<bool> {
         let mut state = self.lock(py)?;
         state.due = due;

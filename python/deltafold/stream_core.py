@@ -24,7 +24,8 @@ from deltafold.exceptions import DeltafoldError, MisuseError
 from deltafold.foreign_text import well_formed
 from deltafold.notebook import LiveDisplay
 from deltafold.transports.response_info import ResponseHook, ResponseInfo
-from deltafold.transports.secrets import NOTHING_TO_REDACT, Redactor
+from deltafold.transports.responses import http_response
+from deltafold.transports.secrets import NOTHING_TO_REDACT, Redactor, secrets_of_response
 from deltafold.transports.sources import AsyncSource, Source
 
 M = TypeVar("M", "data_types.Message", None)
@@ -114,6 +115,21 @@ class CallContext:
 NO_CALL: Final = CallContext("", "", None, {}, ())
 """Context of bytes that no call of a client brought."""
 
+
+class ForeignCall(CallContext):
+    """The call of another client: the secrets of its request."""
+
+    __slots__ = ("_response",)
+
+    def __init__(self, response: object) -> None:
+        super().__init__("", "", None, {}, ())
+        self._response = response
+
+    def redactor(self) -> Redactor:
+        """Return the redactor of the secrets of the response's request."""
+        return Redactor(secrets_of_response(http_response(self._response)))
+
+
 _OK: Final = 200
 _OWN_MODULES: Final = frozenset({__name__, "deltafold.streams"})
 
@@ -132,10 +148,11 @@ class StreamCore(StreamReader):
     _refusal: bytearray | None = None
     _response: ResponseInfo | None = None
 
-    def tell(self, observer: Observer) -> None:
-        """Tell an observer of the end."""
-        self._observer = observer
-        self.observe()
+    def begin_request(self) -> None:
+        """Note that the request is sent."""
+        self._observer = self.call.begin()
+        if self._observer is not None:
+            self.observe()
 
     def opened(self, source: Source | AsyncSource) -> None:
         """Take the response's status and headers, now that they are known."""

@@ -37,6 +37,7 @@ from deltafold.stream_core import (
     CallContext,
     CallerError,
     DecoderOptions,
+    ForeignCall,
     Read,
     Status,
     StreamCore,
@@ -46,12 +47,10 @@ from deltafold.transports.response_info import ResponseInfo
 from deltafold.transports.responses import (
     async_source_of,
     dialect_of,
-    http_response,
     plain_chunks,
     source_of,
     source_of_chunks,
 )
-from deltafold.transports.secrets import Redactor, secrets_of_response
 from deltafold.transports.sources import AsyncSource, Source
 
 Tee: TypeAlias = Callable[[bytes], object]
@@ -254,9 +253,7 @@ class DeltaStream(_Stream):
         """Open the source."""
         if self._source is None:
             core = self._core
-            observer = core.call.begin()
-            if observer is not None:
-                core.tell(observer)
+            core.begin_request()
             self._source = self._open()
             core.opened(self._source)
             core.after_headers()
@@ -432,9 +429,7 @@ class AsyncDeltaStream(_Stream):
         """Open the source."""
         if self._source is None:
             core = self._core
-            observer = core.call.begin()
-            if observer is not None:
-                core.tell(observer)
+            core.begin_request()
             self._source = await self._open()
             core.opened(self._source)
             if core.call.after_headers is not None:
@@ -484,7 +479,7 @@ class AsyncDeltaStream(_Stream):
         core, source = self._core, self._source
         if source is None or core.busy:
             return _nothing()
-        if not core.has_rest or (source.is_over is not None and source.is_over()):
+        if not (core.has_rest and source.has_rest):
             return self._release()
         return self._drained(source)
 
@@ -539,19 +534,6 @@ async def _finished(result: object) -> None:
             raise CallerError from exception
 
 
-class _ForeignCall(CallContext):
-    """The call of another client: the secrets of its request."""
-
-    __slots__ = ("_response",)
-
-    def __init__(self, response: object) -> None:
-        super().__init__("", "", None, {}, ())
-        self._response = response
-
-    def redactor(self) -> Redactor:
-        return Redactor(secrets_of_response(http_response(self._response)))
-
-
 def stream(
     response: object,
     dialect: str | None = None,
@@ -590,7 +572,7 @@ def stream(
     def opened() -> Source:
         return source
 
-    named, call = dialect or dialect_of(response), _ForeignCall(response)
+    named, call = dialect or dialect_of(response), ForeignCall(response)
     return DeltaStream(opened, named, error_mapper=error_mapper, tee=tee, call=call, **options)
 
 
@@ -612,5 +594,5 @@ def astream(
     async def opened() -> AsyncSource:
         return source
 
-    named, call = dialect or dialect_of(response), _ForeignCall(response)
+    named, call = dialect or dialect_of(response), ForeignCall(response)
     return AsyncDeltaStream(opened, named, error_mapper=error_mapper, tee=tee, call=call, **options)

@@ -22,7 +22,6 @@ from deltafold.exceptions import MisuseError
 from deltafold.messages import Message
 from deltafold.models import continuing, observing
 from deltafold.models.calls import (
-    NO_METADATA,
     Messages,
     Metadata,
     Repair,
@@ -393,7 +392,7 @@ class Model(Streaming, Generic[ConfigT]):
         if continued is not None and self._segment:
             caller = caller.at_segment(self._segment)
             body = continuing.with_prefix(body)
-        metadata = NO_METADATA if request_metadata is None else metadata_of(request_metadata)
+        metadata = metadata_of(request_metadata)
         model_id = config.model_id
         request = PreparedRequest(
             self._fixed_path or self._path(config, stream=streamed),

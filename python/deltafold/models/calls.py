@@ -288,11 +288,13 @@ def schemas_of(tools: Sequence[ToolSpec]) -> dict[str, object]:
     }
 
 
-NO_METADATA: Final = RequestMetadata()
+_NO_METADATA: Final = RequestMetadata()
 
 
-def metadata_of(metadata: Metadata) -> RequestMetadata:
+def metadata_of(metadata: Metadata | None) -> RequestMetadata:
     """Return the request metadata as an object."""
+    if metadata is None:
+        return _NO_METADATA
     if isinstance(metadata, RequestMetadata):
         return metadata
     return RequestMetadata.model_validate(metadata)

@@ -33,19 +33,12 @@ INCLUDED_LOGPROBS: Final = "message.output_text.logprobs"
 """Word of a Responses request that asks for log probabilities."""
 
 
-_ASKING: Final = frozenset(
-    {"generationConfig", "include", "logprobs", "return_token_ids", "top_logprobs"}
-)
-"""Members of a request that may ask for log probabilities."""
-
 _RESUMABLE: Final = "openai-responses"
 """Dialect whose responses can be read again after a loss of the connection."""
 
 
 def asks_for_logprobs(body: Mapping[str, Any]) -> bool:
     """Return whether a request of any dialect asks for log probabilities."""
-    if _ASKING.isdisjoint(body):  # the usual case
-        return False
     if body.get("logprobs") or body.get("top_logprobs") or body.get("return_token_ids"):
         return True
     included = body.get("include")
@@ -71,7 +64,7 @@ class Prepared(CallContext):
         metadata: the session, run and trace of the call.
         options: the options of the decoder.
         before_request: the caller's hook that may change the request.
-        telemetry: is told of the call.
+        telemetry: makes the observer of the call.
         continued: the answer that the call continues.
         expected: the output that the answer is expected to hold, None without one.
         sent: the request as the hook left it, after it was sent.
@@ -107,13 +100,14 @@ class Prepared(CallContext):
         )
 
     def begin(self) -> Observer | None:
-        """Return the observer of the call, None if nobody wants to hear of it before its end."""
+        """Return the observer of the call; None if only its failure or its warnings count."""
+        # From this level on, the log has the beginnings of calls.
         if self.telemetry is None and not self.notes and not LOGGER.isEnabledFor(INFO):
-            return None  # the log has the beginnings of calls from this level on
+            return None
         return call_log.begun(self.facts, self.telemetry)
 
     def observer_of_end(self) -> Observer | None:
-        """Return the observer of the end, which the log is told of where telemetry is not."""
+        """Return the observer that logs the end; with telemetry, `begin` has returned one."""
         return None if self.telemetry is not None else call_log.begun(self.facts, None)
 
     def redactor(self) -> Redactor:
@@ -144,11 +138,11 @@ class Prepared(CallContext):
     def open_async(self) -> Awaitable[AsyncSource]:
         """Send the request and return the unread response."""
         if self.before_request is not None or self.row.name == _RESUMABLE:
-            return self._open_with_care(self.before_request)
+            return self._open_in_steps(self.before_request)
         return self.caller.open_async(self.request)
 
-    async def _open_with_care(self, before_request: RequestHook | None) -> AsyncSource:
-        """Call the hook, and read a response again after a loss of the connection."""
+    async def _open_in_steps(self, before_request: RequestHook | None) -> AsyncSource:
+        """Call the hook, send the request, and let a lost connection be resumed."""
         request = self.request
         if before_request is not None:
             context = self.context()

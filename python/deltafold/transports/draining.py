@@ -51,7 +51,7 @@ def drain(source: Source, on_chunk: OnRest | None = None) -> None:
 
 async def adrain(source: AsyncSource, on_chunk: AsyncOnRest | None = None) -> None:
     """Await the rest of a body; arguments are those of `drain`."""
-    if not source.over_connection or (source.is_over is not None and source.is_over()):
+    if not source.has_rest:
         return
     chunks = source.chunks
     if source.limits is not None:

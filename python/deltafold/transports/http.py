@@ -500,7 +500,7 @@ def _sending_aiohttp(
     return session.request(
         request.method,
         # It is encoded: aiohttp would rewrite escapes that a signature counts on.
-        _yarl().URL(request.full_url if request.query else request.url, encoded=True),
+        _yarl().URL(request.full_url, encoded=True),
         headers=request.headers,
         data=_announced_body()(content, waits.begin_answer) if content else b"",
         allow_redirects=False,

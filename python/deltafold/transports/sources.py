@@ -61,6 +61,11 @@ class AsyncSource:
     is_over: Callable[[], bool] | None = None
     read: Callable[[], Awaitable[bytes]] | None = None
 
+    @property
+    def has_rest(self) -> bool:
+        """Whether something of the body may be left to read before its connection is reused."""
+        return self.over_connection and not (self.is_over is not None and self.is_over())
+
 
 @runtime_checkable
 class Transport(Protocol):

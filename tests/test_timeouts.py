@@ -220,11 +220,12 @@ def test_the_whole_call_ends_a_read_that_may_take_longer(loop: str) -> None:
 
 def test_a_wait_is_allowed_less_while_it_lasts() -> None:
     async def main() -> None:
-        within = watch()
-        asyncio.get_running_loop().call_later(0.01, within.allow, 0.05)
-        with pytest.raises(ExpiredError):
-            await within(None, asyncio.sleep(9))
-        within.allow(0.01)  # nothing waits
+        limiter = watch()
+        asyncio.get_running_loop().call_later(0.01, limiter.allow, 0.05)
+        with pytest.raises(ExpiredError) as raised, limiter.within(None):
+            await asyncio.sleep(9)
+        assert isinstance(raised.value.__cause__, asyncio.CancelledError)
+        limiter.allow(0.01)  # nothing waits
         await asyncio.sleep(0.05)
 
     asyncio.run(main())

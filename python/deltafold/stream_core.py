@@ -9,7 +9,9 @@ caller does not. The error mapper classifies a refusal, whichever client receive
 changes after the end.
 """
 
+import warnings
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -168,6 +170,10 @@ class StreamCore(StreamReader):
             self._refusal = bytearray()
             self.divert()
 
+    def shown(self, kind: type) -> str:
+        """Return the `repr` of the stream, which is of this class."""
+        return f"<{kind.__name__} {self.decoder.dialect} {self.assembler.status}>"
+
     @property
     def response(self) -> ResponseInfo | None:
         """Facts of the headers, None before they arrive."""
@@ -309,13 +315,13 @@ class StreamCore(StreamReader):
         call = self.call
         if not call.vendor:
             return message
-        meta = message.meta
+        facts = partial(_facts, call.vendor, call.model_id, self.times())
+        if not set_late_fields(message, facts):
+            for name, value in facts(message.meta.usage).items():
+                setattr(message.meta, name, value)
         if call.notes:
+            meta = message.meta
             meta.warnings = [*map(dict, call.notes), *meta.warnings]
-        facts = partial(_facts, self.assembler.usage, call.vendor, call.model_id, self.times())
-        if not set_late_fields(meta, facts):
-            for name, value in facts().items():
-                setattr(meta, name, value)
         return call.joined(message)
 
     def _without_secrets(self, batch: DeltaBatch) -> DeltaBatch:
@@ -385,8 +391,27 @@ class StreamCore(StreamReader):
             observer.ended(self)
 
 
+def abandoned(core: StreamCore, source: Source | AsyncSource, kind: type) -> None:
+    """Warn that a stream was dropped before it was closed, and close a source that can be closed.
+
+    Args:
+        core: the core of the stream.
+        source: its open source.
+        kind: the class of the stream.
+    """
+    close = "close" if isinstance(source, Source) else "aclose"
+    message = f"abandoned {core.shown(kind)}: {close} it"
+    try:
+        warnings.warn(message, ResourceWarning, stacklevel=2, source=core)
+    finally:
+        core.detach()
+        if isinstance(source, Source):
+            with suppress(Exception):
+                source.close()
+
+
 def _facts(
-    usage: "data_types.Usage | None", vendor: str, model_id: str, times: StreamTimes
+    vendor: str, model_id: str, times: StreamTimes, usage: "data_types.Usage | None"
 ) -> dict[str, object]:
     """Return the cost and the timing of a call, as members of `Meta`.
 

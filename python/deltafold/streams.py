@@ -15,7 +15,6 @@ Laws:
   folded in and raised again.
 """
 
-import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from types import TracebackType
 from typing import Self, TypeAlias, Unpack
@@ -26,6 +25,7 @@ from deltafold._core import (
     DeltaBatch,
     Encoder,
     MessageDelta,
+    SourceGuard,
     StreamAwaitable,
     StreamIterator,
 )
@@ -68,8 +68,7 @@ class _Stream:
     _core: StreamCore
 
     def __repr__(self) -> str:
-        core = self._core
-        return f"<{type(self).__name__} {core.decoder.dialect} {core.assembler.status}>"
+        return self._core.shown(type(self))
 
     def _repr_html_(self) -> str:
         """Return the message so far as a notebook shows it."""
@@ -166,7 +165,9 @@ class DeltaStream(_Stream):
     The ways of reading share one position: what one has taken, another does not see again.
     """
 
-    __slots__ = ("_open", "_source", "_tee")
+    __slots__ = ("_guard", "_open", "_source", "_tee")
+
+    _guard: SourceGuard | None
 
     def __init__(
         self,
@@ -191,6 +192,8 @@ class DeltaStream(_Stream):
             source = self._source = source_of_chunks(origin)
             core.watch_lines()
             core.attach(origin, closes=source is not None)
+            if source is not None:
+                self._guard = SourceGuard(core, source, type(self))
 
     def __iter__(self) -> Iterator[MessageDelta]:
         return StreamIterator.deltas(self._core, self)
@@ -242,19 +245,13 @@ class DeltaStream(_Stream):
     ) -> None:
         self.close()
 
-    def __del__(self) -> None:
-        if getattr(self, "_source", None) is not None and self._core.started:
-            warnings.warn(
-                f"abandoned {self!r}: close it", ResourceWarning, stacklevel=2, source=self
-            )
-            self._release()
-
     def _begin(self) -> Iterator[bytes]:
         """Open the source."""
         if self._source is None:
             core = self._core
             core.begin_request()
             self._source = self._open()
+            self._guard = SourceGuard(core, self._source, type(self))
             core.opened(self._source)
             core.after_headers()
         return self._source.chunks
@@ -309,6 +306,7 @@ class DeltaStream(_Stream):
         source, self._source = self._source, None
         if source is not None:
             self._core.detach()
+            self._guard = None
             # A failure while the connection is released does not affect the received parts.
             try:  # noqa: SIM105 - contextlib.suppress costs as much as decoding an event
                 source.close()
@@ -329,7 +327,9 @@ class AsyncDeltaStream(_Stream):
     The ways of reading share one position: what one has taken, another does not see again.
     """
 
-    __slots__ = ("_open", "_source", "_tee")
+    __slots__ = ("_guard", "_open", "_source", "_tee")
+
+    _guard: SourceGuard | None
 
     def __init__(
         self,
@@ -419,18 +419,13 @@ class AsyncDeltaStream(_Stream):
     ) -> Coroutine[object, None, None]:
         return self.aclose()
 
-    def __del__(self) -> None:
-        if getattr(self, "_source", None) is not None:
-            warnings.warn(
-                f"abandoned {self!r}: aclose it", ResourceWarning, stacklevel=2, source=self
-            )
-
     async def _begin(self) -> AsyncIterator[bytes]:
         """Open the source."""
         if self._source is None:
             core = self._core
             core.begin_request()
             self._source = await self._open()
+            self._guard = SourceGuard(core, self._source, type(self))
             core.opened(self._source)
             if core.call.after_headers is not None:
                 await _finished(core.after_headers())
@@ -505,6 +500,7 @@ class AsyncDeltaStream(_Stream):
         source, self._source = self._source, None
         if source is not None:
             self._core.detach()
+            self._guard = None
             # A failure while the connection is released does not affect the received parts.
             try:  # noqa: SIM105 - as above
                 await source.close()

@@ -20,8 +20,10 @@ from deltafold.dialects.settings import CacheConfig, ModelConfig
 from deltafold.error_mapping import ErrorMapper
 from deltafold.exceptions import MisuseError
 from deltafold.messages import Message
-from deltafold.models import continuing, observing
+from deltafold.models import continuing
 from deltafold.models.calls import (
+    NO_METADATA,
+    REPAIRS,
     Messages,
     Metadata,
     Repair,
@@ -41,11 +43,13 @@ from deltafold.models.hooks import Hooks
 from deltafold.models.info import ModelInfo
 from deltafold.models.json_body import encoded, refuse_no_json
 from deltafold.models.known_models import known_model
+from deltafold.models.observing import CURRENT
 from deltafold.models.prepared import Prepared, asks_for_logprobs, renamed
 from deltafold.models.streaming import Streaming
 from deltafold.models.vendors import VENDORS, Vendor
 from deltafold.output_streams import AsyncOutputStream, Expected, OutputStream
 from deltafold.outputs import Output
+from deltafold.repairs.repairing import is_plain
 from deltafold.streams import AsyncDeltaStream, AsyncTee, DeltaStream, Tee
 from deltafold.tool_specs import ToolSpec
 from deltafold.transports.http import ClientKind
@@ -313,9 +317,11 @@ class Model(Streaming, Generic[ConfigT]):
         tools = tools_of(tool_specs) if tool_specs else []
         if continue_from is not None:
             conversation.append(self._continuable(config).checked(continue_from))
-        conversation, report = examined(
-            conversation, self.dialect, config.model_id, repair=repair, strict=strict
-        )
+        report = None
+        if not is_plain(conversation) or repair not in REPAIRS:
+            conversation, report = examined(
+                conversation, self.dialect, config.model_id, repair=repair, strict=strict
+            )
         sources: dict[str, object] = {"extra_body": dict(config.extra_body)}
         if tools:
             sources |= schemas_of(tools)
@@ -326,7 +332,7 @@ class Model(Streaming, Generic[ConfigT]):
                 refuse_no_json(source, name)
             raise
         notes = rendered.notes
-        if report.problems:
+        if report is not None and report.problems:
             notes = (*report.to_warnings(), *notes)
         return self._prepared(
             kind,
@@ -392,7 +398,7 @@ class Model(Streaming, Generic[ConfigT]):
         if continued is not None and self._segment:
             caller = caller.at_segment(self._segment)
             body = continuing.with_prefix(body)
-        metadata = metadata_of(request_metadata)
+        metadata = NO_METADATA if request_metadata is None else metadata_of(request_metadata)
         model_id = config.model_id
         request = PreparedRequest(
             self._fixed_path or self._path(config, stream=streamed),
@@ -426,7 +432,7 @@ class Model(Streaming, Generic[ConfigT]):
             metadata,
             options,
             self._hooks.before_request,
-            self._telemetry or observing.telemetry(),
+            self._telemetry or CURRENT.telemetry,
             continued,
             expected,
         )

@@ -68,6 +68,7 @@ Tools: TypeAlias = Sequence[ToolSpec | HasSpec | Mapping[str, object]]
 SystemContent: TypeAlias = Sequence[str | TextPart | Mapping[str, object]]
 ToolChoiceLike: TypeAlias = ToolChoice | Literal["auto", "required", "none"]
 Repair: TypeAlias = Literal["none", "auto"]
+REPAIRS: Final[frozenset[Repair]] = frozenset({"none", "auto"})
 Metadata: TypeAlias = RequestMetadata | Mapping[str, object]
 
 
@@ -249,7 +250,7 @@ def examined(
         HistoryError: there is a problem, and `strict` is set.
         MisuseError: `repair` is neither "none" nor "auto".
     """
-    if repair not in {"none", "auto"}:
+    if repair not in REPAIRS:
         raise MisuseError(f'repair must be "none" or "auto", not {repair!r}')
     mended, report = mend(messages, dialect, model_id=model_id)
     if strict and report.problems:
@@ -288,13 +289,11 @@ def schemas_of(tools: Sequence[ToolSpec]) -> dict[str, object]:
     }
 
 
-_NO_METADATA: Final = RequestMetadata()
+NO_METADATA: Final = RequestMetadata()
 
 
-def metadata_of(metadata: Metadata | None) -> RequestMetadata:
+def metadata_of(metadata: Metadata) -> RequestMetadata:
     """Return the request metadata as an object."""
-    if metadata is None:
-        return _NO_METADATA
     if isinstance(metadata, RequestMetadata):
         return metadata
     return RequestMetadata.model_validate(metadata)

@@ -3,16 +3,20 @@
 In: a `Telemetry`, set by `deltafold.otel`.  Out: the same, for the code that begins a call.
 """
 
+from typing import Final
+
 from deltafold.models.calls import Telemetry
 
-_current: list[Telemetry] = []
+
+class _Current:
+    """The telemetry of all calls, None if it is switched off."""
+
+    telemetry: Telemetry | None = None
 
 
-def telemetry() -> Telemetry | None:
-    """Return the telemetry of all calls, None if it is switched off."""
-    return _current[-1] if _current else None
+CURRENT: Final = _Current()
 
 
 def set_telemetry(telemetry: Telemetry | None) -> None:
     """Set the telemetry of all later calls; None switches it off."""
-    _current[:] = [] if telemetry is None else [telemetry]
+    CURRENT.telemetry = telemetry

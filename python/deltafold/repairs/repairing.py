@@ -124,7 +124,7 @@ def repair(
         The messages, unchanged where they had no problem, and the report on the problems.
     """
     clean = _clean(dialect)
-    if _is_plain(messages):
+    if is_plain(messages):
         return list(messages), clean
     mender = _Mender(dialect, policy or RepairPolicy(), model_id)
     mended = mender.mend(messages)
@@ -137,7 +137,7 @@ def _clean(dialect: str) -> Report:
     return Report(dialect_of(dialect).name, ())
 
 
-def _is_plain(messages: Sequence[Message]) -> bool:
+def is_plain(messages: Sequence[Message]) -> bool:
     """Return whether the history is text that the user begins, which cannot have a problem."""
     is_begun = False
     for message in messages:

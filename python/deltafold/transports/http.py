@@ -34,6 +34,7 @@ from deltafold.transports.sources import AsyncSource, Source, Transport
 from deltafold.transports.timeouts import (
     Limit,
     Limits,
+    ScopeWatch,
     TimedChunks,
     Watch,
     is_timeout,
@@ -60,6 +61,7 @@ T = TypeVar("T")
 ClientKind: TypeAlias = Literal["synchronous", "asynchronous"]
 
 _MAX_REDIRECTS: Final = 3
+_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 
 
 class RedirectError(Exception):
@@ -141,15 +143,17 @@ async def open_http_async(client: object, request: HttpRequest) -> AsyncSource:
     else:
         package = _package_of(client, known, "asynchronous")
     limits = Limits(request.timeouts)
-    within = watch()
+    waiting = watch()
     for _ in range(_MAX_REDIRECTS):
-        waits = _AwaitedWaits(limits, within)
+        waits = _AwaitedWaits(limits, waiting)
         if package == "aiohttp":
             sending = _sending_aiohttp(cast("aiohttp.ClientSession", client), request, waits)
         else:
             sending = _sending_httpx(cast("httpx.AsyncClient", client), request, waits)
         try:
-            response = await within(waits.begin(), sending)
+            # A request may wait for a free connection of the pool as long as the call may take.
+            with waiting.within(limits.of("total")[1]):
+                response = await sending
         except Exception as exception:
             missed = waits.missed(exception)
             if missed is None:
@@ -162,9 +166,9 @@ async def open_http_async(client: object, request: HttpRequest) -> AsyncSource:
                 _unlimit_reads(cast("aiohttp.ClientResponse", response))
         else:
             source = source_of_httpx(response, is_own=True)
-        onward = await _onward(request, source) if "location" in source.headers else None
+        onward = await _onward(request, source) if source.status in _REDIRECTS else None
         if onward is None:
-            source.chunks = AsyncTimedChunks(source.chunks, limits, within, source.read)
+            source.chunks = AsyncTimedChunks(source.chunks, limits, waiting, source.read)
             source.limits, source.read = limits, None
             return source
         request = onward
@@ -286,7 +290,7 @@ def _redirected(
     client turn POST into GET, which would lose the request.
     """
     location = headers.get("location")
-    if status not in {301, 302, 303, 307, 308} or location is None:
+    if status not in _REDIRECTS or location is None:
         return None
     try:
         target = urljoin(request.full_url, location)
@@ -403,14 +407,6 @@ class _AwaitedWaits(_Waits):
         self.answer: Limit = "total"
         self.is_open = False
 
-    def begin(self) -> float | None:
-        """Return the seconds for sending the request and for its headers, None without a limit.
-
-        A request may wait for a free connection of the pool as long as the call may take.
-        """
-        self.answer, seconds = self.limits.of("total")
-        return seconds
-
     def begin_answer(self) -> None:
         """Begin the limit of the headers.  The body may go out after these have come."""
         if not self.is_open:
@@ -498,17 +494,20 @@ def _httpx_url(make: "type[httpx.URL]", url: str) -> "httpx.URL":
 def _sending_aiohttp(
     session: "aiohttp.ClientSession", request: HttpRequest, waits: _AwaitedWaits
 ) -> Awaitable[object]:
-    if waits.watch.is_scope:
+    if isinstance(waits.watch, ScopeWatch):
         raise MisuseError("client: aiohttp runs under asyncio only; httpx runs here")
-    content = request.content
+    body: Any = b""
+    if request.content:
+        body = _announced_body()(request.content)
+        body.begins = waits.begin_answer
     # Only the sending of a body can be noticed.
-    read = None if content else waits.limits.of("first_byte")[1]
+    read = None if body else waits.limits.of("first_byte")[1]
     return session.request(
         request.method,
         # It is encoded: aiohttp would rewrite escapes that a signature counts on.
         _yarl().URL(request.full_url, encoded=True),
         headers=request.headers,
-        data=_announced_body()(content, waits.begin_answer) if content else b"",
+        data=body,
         allow_redirects=False,
         raise_for_status=False,
         timeout=_aiohttp_timeout(request.timeouts.connect, read),
@@ -539,12 +538,10 @@ def _announced_body() -> Any:  # noqa: ANN401 - a subclass of a class that is no
     payload: Any = import_module("aiohttp.payload")
 
     class AnnouncedBody(payload.BytesPayload):  # type: ignore[misc]  # of an untyped module
-        def __init__(self, content: bytes, begins: Callable[[], None]) -> None:
-            super().__init__(content)  # pyright: ignore[reportUnknownMemberType] - as above
-            self._begins = begins
+        begins: Callable[[], None]
 
         def write_with_length(self, writer: object, length: int | None) -> Awaitable[None]:
-            self._begins()
+            self.begins()
             return cast("Awaitable[None]", super().write_with_length(writer, length))  # pyright: ignore[reportUnknownMemberType] - as above
 
     return AnnouncedBody

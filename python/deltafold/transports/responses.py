@@ -27,7 +27,7 @@ from time import monotonic
 from types import AsyncGeneratorType, GeneratorType, MappingProxyType
 from typing import Final, Protocol, TypeGuard, cast
 
-from deltafold._core import response_headers
+from deltafold._core import ResponseHeaders, response_headers
 from deltafold.exceptions import MisuseError, UnknownDialectError
 from deltafold.transports.deadlines import bound_reads, rest_within
 from deltafold.transports.encodings import decoded
@@ -41,6 +41,8 @@ SDK_DIALECTS = (
     ("openai", ("/chat/completions",), "openai-chat"),
     ("anthropic", ("/messages", ":streamRawPredict"), "anthropic-messages"),
 )
+
+Mapping.register(ResponseHeaders)
 
 _HTTP_STATUSES = range(100, 1000)
 
@@ -417,7 +419,7 @@ def _status(response: object) -> int:
     return status if isinstance(status, int) and status in _HTTP_STATUSES else 200
 
 
-def _headers(response: object) -> dict[str, str]:
+def _headers(response: object) -> Mapping[str, str]:
     headers = cast("object | None", getattr(response, "headers", None))
     if not isinstance(headers, Mapping):
         return {}

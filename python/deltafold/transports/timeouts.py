@@ -11,13 +11,12 @@ import asyncio
 import math
 import sys
 import threading
-import time
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Awaitable, Callable, Generator, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol, Self, TypeAlias, TypeVar, cast
 
-from deltafold._core import LoopTimer, TaskWatch
+from deltafold._core import CallLimits, LoopTimer, TaskWatch
 
 T = TypeVar("T")
 Limit: TypeAlias = Literal["connect", "first_byte", "idle", "total"]
@@ -67,27 +66,10 @@ class Timeouts:
                 )
 
 
-class Limits:
-    """The timeouts of a call that has begun."""
+class Limits(CallLimits):
+    """The timeouts of a call that has begun, and the errors that name them."""
 
-    __slots__ = ("ends", "timeouts")
-
-    def __init__(self, timeouts: Timeouts) -> None:
-        self.timeouts = timeouts
-        self.ends = None if timeouts.total is None else time.monotonic() + timeouts.total
-
-    def of(self, limit: Limit) -> tuple[Limit, float | None]:
-        """Return the limit that a wait reaches first, and how many seconds are left until then."""
-        seconds: float | None = getattr(self.timeouts, limit)
-        if self.ends is None:
-            return limit, seconds
-        left = max(self.ends - time.monotonic(), 0.0)
-        return (limit, seconds) if seconds is not None and seconds < left else ("total", left)
-
-    def end_within(self, seconds: float) -> None:
-        """Let the call take so many seconds at most from now on."""
-        ends = time.monotonic() + seconds
-        self.ends = ends if self.ends is None else min(ends, self.ends)
+    __slots__ = ()
 
     def has(self, limit: Limit) -> bool:
         """Return whether the limit is set."""
@@ -173,11 +155,11 @@ def watch() -> "Watch":
     try:
         loop = asyncio.get_running_loop()
     except RuntimeError:
-        return _TrioWatch()
+        return ScopeWatch()
     timer = _LAST.timer
     if timer is None or not timer.is_of(loop):
         timer = _LAST.timer = LoopTimer(loop)
-    return _AsyncioWatch(timer)
+    return TaskWatch(timer)
 
 
 class _Last(threading.local):
@@ -193,25 +175,6 @@ class ExpiredError(TimeoutError):
     """A wait of a `Watch` took too long."""
 
 
-class _AsyncioWatch(TaskWatch):
-    """Cancels the task that waits too long."""
-
-    __slots__ = ()
-
-    is_scope = False
-
-    async def __call__(self, seconds: float | None, waiting: Awaitable[T]) -> T:
-        self.begin(seconds)
-        try:
-            return await waiting
-        except asyncio.CancelledError as cancelled:
-            if self.has_cancelled(cancelled):
-                raise ExpiredError from cancelled
-            raise
-        finally:
-            self.over()
-
-
 class _CancelScope(Protocol):
     deadline: float
 
@@ -224,26 +187,32 @@ class _Trio(Protocol):
     def current_time(self) -> float: ...
 
 
-class _TrioWatch:
-    """Waits inside of a cancel scope."""
+class ScopeWatch:
+    """Limiter of waits under trio, each inside of a cancel scope."""
 
     __slots__ = ("_scope", "_trio")
-
-    is_scope = True
 
     def __init__(self) -> None:
         # Without asyncio, the caller has imported trio.
         self._trio = cast("_Trio", sys.modules["trio"])
         self._scope: _CancelScope | None = None
 
-    async def __call__(self, seconds: float | None, waiting: Awaitable[T]) -> T:
+    @contextmanager
+    def within(self, seconds: float | None) -> Generator[None]:
+        """Begin a wait of so many seconds at most; None removes the limit."""
         try:
             with self._trio.CancelScope() as self._scope:
                 self.allow(seconds)
-                return await waiting
+                yield
+                return
             raise ExpiredError
         finally:
             self._scope = None
+
+    async def __call__(self, seconds: float | None, waiting: Awaitable[T]) -> T:
+        """Wait for a read."""
+        with self.within(seconds):
+            return await waiting
 
     def allow(self, seconds: float | None) -> None:
         """Let the wait take so many seconds from now on; None removes the limit."""
@@ -252,5 +221,5 @@ class _TrioWatch:
             self._scope.deadline = math.inf if seconds is None else now + seconds
 
 
-Watch: TypeAlias = _AsyncioWatch | _TrioWatch
-"""Awaits something for so many seconds at most, then raises `ExpiredError`."""
+Watch: TypeAlias = TaskWatch | ScopeWatch
+"""Limits waits: `with watch.within(seconds)` raises `ExpiredError` after so many seconds."""

@@ -154,7 +154,13 @@ impl FoldedMessage {
             "id" => message_id(py, fold.id)?,
             "run_id" => fold.run_id.as_deref().into_pyobject(py)?,
             "timestamp" => clock::to_datetime(py, fold.began)?,
-            "meta" => META.lazy(intern!(py, SOURCE), this.as_any())?,
+            "meta" => {
+                let meta = META.lazy(intern!(py, SOURCE), this.as_any())?;
+                if let Some(late) = fields.get_item(intern!(py, LATE))? {
+                    model::dict(&meta)?.set_item(intern!(py, LATE), late)?;
+                }
+                meta
+            }
             "parts" => match fold.unmade(py) {
                 Some((core, calls)) => {
                     let calls = calls.map(|calls| calls.into_bound(py));
@@ -234,7 +240,7 @@ impl FoldedMessage {
                 Some(core) => Bound::new(py, logprobs::Logprobs::new(Arc::clone(core)))?.into_any(),
                 None => none(),
             },
-            _ => match late(name, fields)? {
+            _ => match late(metadata, name, fields)? {
                 Some(value) => value,
                 None => default(&META, name)?,
             },
@@ -386,11 +392,13 @@ fn default<'py>(model: &Model, name: &Bound<'py, PyString>) -> PyResult<Bound<'p
 
 /// Call the function of the fields that are not in the fold, keep these fields, and return one of them.
 fn late<'py>(
+    metadata: &Arc<Metadata>,
     name: &Bound<'py, PyString>,
     fields: &Bound<'py, PyDict>,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
-    let Some(make) = fields.get_item(intern!(fields.py(), LATE))? else { return Ok(None) };
-    let late = make.call0()?.cast_into::<PyDict>()?;
+    let py = fields.py();
+    let Some(make) = fields.get_item(intern!(py, LATE))? else { return Ok(None) };
+    let late = make.call1((usage(py, metadata)?,))?.cast_into::<PyDict>()?;
     for (key, value) in late.iter() {
         keep(fields, key.cast::<PyString>()?, value)?;
     }

@@ -25,6 +25,7 @@ impl LazyImport {
     }
 }
 
+pub(crate) static ABANDONED: LazyImport = LazyImport::new("deltafold.stream_core", "abandoned");
 pub(crate) static DELTA_SCHEMA: LazyImport =
     LazyImport::new("deltafold.wire_fields", "delta_core_schema");
 pub(crate) static LOGPROBS_SCHEMA: LazyImport =
@@ -34,6 +35,8 @@ pub(crate) static PARSE_ARGUMENTS: LazyImport =
 pub(crate) static PART_FROM_WIRE: LazyImport = LazyImport::new("deltafold.parts", "part_from_wire");
 pub(crate) static REFUSE_LINES: LazyImport =
     LazyImport::new("deltafold.transports.unready", "refuse_lines");
+pub(crate) static EXPIRED_ERROR: LazyImport =
+    LazyImport::new("deltafold.transports.timeouts", "ExpiredError");
 pub(crate) static WELL_FORMED: LazyImport =
     LazyImport::new("deltafold.foreign_text", "well_formed");
 pub(crate) static JSON_DUMPS: LazyImport = LazyImport::new("json", "dumps");

@@ -234,17 +234,22 @@ pub(crate) fn set_lazy_field(
     Ok(true)
 }
 
-/// Let a function make the fields of lazy metadata that are not in the fold, when one of them is first read.
+/// Let a function make the fields of a lazy message's metadata that are not in the fold, when one of them is first read.
 ///
-/// Return false for other models.  The function returns a dict of fields, and may be called more than once.
+/// Return false for other messages, and where the metadata was made.  The function is called with the token counts of the
+/// message and returns a dict of fields.  It may be called more than once.
 #[pyfunction]
-#[pyo3(signature = (meta, make, /))]
-pub(crate) fn set_late_fields(meta: &Bound<'_, PyAny>, make: &Bound<'_, PyAny>) -> PyResult<bool> {
-    let fields = model::dict(meta)?;
-    if source::<FoldedMessage>(&fields)?.is_none() {
+#[pyo3(signature = (message, make, /))]
+pub(crate) fn set_late_fields(
+    message: &Bound<'_, PyAny>,
+    make: &Bound<'_, PyAny>,
+) -> PyResult<bool> {
+    let py = message.py();
+    let fields = model::dict(message)?;
+    if source::<FoldedMessage>(&fields)?.is_none() || fields.contains(intern!(py, "meta"))? {
         return Ok(false);
     }
-    fields.set_item(intern!(meta.py(), LATE), make)?;
+    fields.set_item(intern!(py, LATE), make)?;
     Ok(true)
 }
 
@@ -278,11 +283,14 @@ pub(crate) fn folded_json(message: &Bound<'_, PyAny>) -> PyResult<Option<String>
     let fields = model::dict(message)?;
     let Some(source) = source::<FoldedMessage>(&fields)? else { return Ok(None) };
     let Some(fold) = source.get().fold() else { return Ok(None) };
-    // Metadata that was made may have been changed.
+    // Metadata that was made may have been changed, and late fields are not in the fold.
     let meta = match fields.get_item(intern!(py, "meta"))? {
-        Some(meta) => Some(meta.call_method0(intern!(py, "model_dump_json"))?),
-        None => None,
+        None if fields.contains(intern!(py, LATE))? => {
+            Some(FoldedMessage::message_field(&source, intern!(py, "meta"), &fields)?)
+        }
+        meta => meta,
     };
+    let meta = meta.map(|meta| meta.call_method0(intern!(py, "model_dump_json"))).transpose()?;
     let meta = meta.as_ref().map(|meta| meta.cast::<PyString>()?.to_str()).transpose()?;
     Ok(message_json::write(source.get(), &fold, meta))
 }

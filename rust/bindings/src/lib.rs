@@ -17,6 +17,7 @@ mod batch;
 mod bodies;
 mod bytes;
 mod callback;
+mod call_limits;
 mod choices;
 mod choices_encoder;
 mod clock;
@@ -57,6 +58,7 @@ mod refusal;
 mod response_headers;
 mod signals;
 mod snapshot;
+mod source_guard;
 mod stream_awaitable;
 mod stream_iterator;
 mod stream_reader;
@@ -80,6 +82,8 @@ mod _core {
     use crate::batch::{DeltaBatch, DeltaBatchIterator};
     #[pymodule_export]
     use crate::bodies::{decode_body, detect_dialects, fold_bodies};
+    #[pymodule_export]
+    use crate::call_limits::CallLimits;
     #[pymodule_export]
     use crate::choices::{ChoicesDecoder, fold_body_choices};
     #[pymodule_export]
@@ -120,9 +124,11 @@ mod _core {
     #[pymodule_export]
     use crate::refusal::{classify_refusal, error_code_from_word, seconds_until_reset};
     #[pymodule_export]
-    use crate::response_headers::response_headers;
+    use crate::response_headers::{ResponseHeaders, response_headers};
     #[pymodule_export]
     use crate::snapshot::ToolCallBuffer;
+    #[pymodule_export]
+    use crate::source_guard::SourceGuard;
     #[pymodule_export]
     use crate::stream_awaitable::{AsyncStreamIterator, StreamAwaitable};
     #[pymodule_export]

@@ -2,12 +2,15 @@
 //!
 //! In: status, headers, and the body as bytes.  Out: the members of an error delta.
 
+use std::borrow::Cow;
+
 use deltafold::dialect::ERROR_TABLES;
 use deltafold::provider_error::{self, Response};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
+use crate::response_headers::ResponseHeaders;
 use crate::text;
 
 /// Read the facts that the core needs from a response; `now` is in seconds since 1970.
@@ -16,13 +19,21 @@ pub(crate) fn response(
     headers: Option<&Bound<'_, PyAny>>,
     now: Option<f64>,
 ) -> PyResult<Response> {
+    if let Some(headers) = headers.and_then(|headers| headers.cast::<ResponseHeaders>().ok()) {
+        let pairs: Vec<_> = headers.get().pairs(headers.py()).collect();
+        return Ok(read(status, &pairs, now));
+    }
     let given = headers.map_or_else(|| Ok(Vec::new()), pairs_of)?;
     let pairs: Vec<_> = given
         .iter()
         .map(|(name, value)| Ok((text::from_outside(name)?, text::from_outside(value)?)))
         .collect::<PyResult<_>>()?;
-    let borrowed = pairs.iter().map(|(name, value)| (name.as_ref(), value.as_ref()));
-    Ok(Response::new(ERROR_TABLES, status, borrowed, now))
+    Ok(read(status, &pairs, now))
+}
+
+fn read(status: u16, headers: &[(Cow<'_, str>, Cow<'_, str>)], now: Option<f64>) -> Response {
+    let borrowed = headers.iter().map(|(name, value)| (name.as_ref(), value.as_ref()));
+    Response::new(ERROR_TABLES, status, borrowed, now)
 }
 
 type Pair<'py> = (Bound<'py, PyString>, Bound<'py, PyString>);

@@ -1,68 +1,139 @@
-//! `response_headers`: the headers of a response as texts, from the bytes that HTTP clients keep.
+//! `ResponseHeaders`: the headers of a response as texts, from the bytes that HTTP clients keep.
 //!
-//! In: pairs of names and values, as bytes.  Out: a dict of texts, the names in lower case.
+//! In: pairs of names and values, as bytes.  Out: a mapping of texts, the names in lower case.
 //!
-//! Law: several values of one name are joined by a comma and a space.  Source: RFC 9110, section 5.2.
+//! Laws: the texts are made when they are first read, because most calls need one header of twenty.  Several values of one name
+//! are joined by a comma and a space.  Source: RFC 9110, section 5.2.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBytes, PyDict, PyIterator, PyList, PyString, PyTuple};
 
-/// Return the headers of a response as texts, the names in lower case.  Return None for anything but pairs of bytes.
+/// Headers of a response as texts, the names in lower case.
 ///
 /// Bytes that are not UTF-8 are read as ISO 8859-1, as httpx does.  Source: RFC 9110, section 5.5.
+#[pyclass(frozen, mapping, module = "deltafold._core")]
+pub(crate) struct ResponseHeaders {
+    pairs: Vec<(Py<PyBytes>, Py<PyBytes>)>,
+    texts: PyOnceLock<Py<PyDict>>,
+}
+
+/// Return the headers of a response.  Return None for anything but a tuple or a list of pairs of bytes.
 #[pyfunction]
 #[pyo3(signature = (pairs, /))]
-pub(crate) fn response_headers<'py>(
-    pairs: &Bound<'py, PyAny>,
-) -> PyResult<Option<Bound<'py, PyDict>>> {
-    let headers = PyDict::new(pairs.py());
-    let whole = if let Ok(pairs) = pairs.cast::<PyTuple>() {
-        put_all(&headers, pairs.iter())?
+pub(crate) fn response_headers(pairs: &Bound<'_, PyAny>) -> Option<ResponseHeaders> {
+    let pairs = if let Ok(pairs) = pairs.cast::<PyTuple>() {
+        pairs.iter().map(|pair| pair.extract().ok()).collect()
     } else if let Ok(pairs) = pairs.cast::<PyList>() {
-        put_all(&headers, pairs.iter())?
+        pairs.iter().map(|pair| pair.extract().ok()).collect()
     } else {
-        false
+        None
     };
-    Ok(whole.then_some(headers))
+    Some(ResponseHeaders { pairs: pairs?, texts: PyOnceLock::new() })
 }
 
-/// Put the headers into a dict.  Return false at the first object that is anything but a pair of bytes.
-///
-/// The cost is linear in the bytes, also where a name comes many times.
-fn put_all<'py>(
-    headers: &Bound<'py, PyDict>,
-    pairs: impl Iterator<Item = Bound<'py, PyAny>>,
-) -> PyResult<bool> {
-    let mut repeated: HashMap<String, String> = HashMap::new();
-    for pair in pairs {
-        let Ok((name, value)) = pair.extract::<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)>() else {
-            return Ok(false);
-        };
-        let name = text(&name).to_lowercase();
-        let (key, value) = (PyString::new(headers.py(), &name), text(&value));
-        let Some(first) = headers.get_item(&key)? else {
-            headers.set_item(key, value)?;
-            continue;
-        };
-        let values = match repeated.entry(name) {
-            Entry::Occupied(values) => values.into_mut(),
-            Entry::Vacant(place) => place.insert(first.extract()?),
-        };
-        values.push_str(", ");
-        values.push_str(&value);
+impl ResponseHeaders {
+    /// Return the names and values in their order, the names in any case.
+    pub(crate) fn pairs<'a>(
+        &'a self,
+        py: Python<'a>,
+    ) -> impl Iterator<Item = (Cow<'a, str>, Cow<'a, str>)> {
+        self.pairs.iter().map(move |(name, value)| (text(name.as_bytes(py)), text(value.as_bytes(py))))
     }
-    for (name, values) in repeated {
-        headers.set_item(name, values)?;
+
+    fn texts<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyDict>> {
+        let texts = self.texts.get_or_try_init(py, || self.joined(py).map(Bound::unbind))?;
+        Ok(texts.bind(py))
     }
-    Ok(true)
+
+    /// Make the texts.  The cost is linear in the bytes, also where a name comes many times.
+    fn joined<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let headers = PyDict::new(py);
+        let mut repeated: HashMap<String, String> = HashMap::new();
+        for (name, value) in self.pairs(py) {
+            let name = name.to_lowercase();
+            let key = PyString::new(py, &name);
+            let Some(first) = headers.get_item(&key)? else {
+                headers.set_item(key, value)?;
+                continue;
+            };
+            let values = match repeated.entry(name) {
+                Entry::Occupied(values) => values.into_mut(),
+                Entry::Vacant(place) => place.insert(first.extract()?),
+            };
+            values.push_str(", ");
+            values.push_str(&value);
+        }
+        for (name, values) in repeated {
+            headers.set_item(name, values)?;
+        }
+        Ok(headers)
+    }
 }
 
-fn text<'a>(bytes: &'a Bound<'_, PyBytes>) -> Cow<'a, str> {
-    let bytes = bytes.as_bytes();
+/// The methods of a mapping, which those of a dict implement.
+#[pymethods]
+impl ResponseHeaders {
+    fn __getitem__<'py>(&self, name: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.texts(name.py())?.as_any().get_item(name)
+    }
+
+    fn __contains__(&self, name: &Bound<'_, PyAny>) -> PyResult<bool> {
+        self.texts(name.py())?.contains(name)
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        self.texts(py)?.as_any().try_iter()
+    }
+
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(self.texts(py)?.len())
+    }
+
+    fn __bool__(&self) -> bool {
+        !self.pairs.is_empty()
+    }
+
+    fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let texts = self.texts(py)?;
+        match other.cast::<Self>() {
+            Ok(other) => texts.eq(other.get().texts(py)?),
+            Err(_) => texts.eq(other),
+        }
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(self.texts(py)?.repr()?.to_string())
+    }
+
+    #[pyo3(signature = (name, default=None, /))]
+    fn get<'py>(
+        &self,
+        name: &Bound<'py, PyAny>,
+        default: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        Ok(self.texts(name.py())?.get_item(name)?.or(default))
+    }
+
+    fn keys<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.texts(py)?.call_method0(intern!(py, "keys"))
+    }
+
+    fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.texts(py)?.call_method0(intern!(py, "values"))
+    }
+
+    fn items<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.texts(py)?.call_method0(intern!(py, "items"))
+    }
+}
+
+fn text(bytes: &[u8]) -> Cow<'_, str> {
     match str::from_utf8(bytes) {
         Ok(text) => Cow::Borrowed(text),
         Err(_) => Cow::Owned(bytes.iter().copied().map(char::from).collect()),

@@ -100,6 +100,8 @@ pub(crate) struct StreamReader {
     closes: AtomicBool,
     /// The chunks have no response.
     attached: AtomicBool,
+    /// The source is open and was not released.
+    holding: AtomicBool,
     /// The first two chunks are compared.
     lines: AtomicBool,
     line_watch: TryLock<LineWatch>,
@@ -132,6 +134,16 @@ impl StreamReader {
             self.timer.start(py)?;
         }
         Ok(Reading(&self.busy))
+    }
+
+    /// Set whether the source is open.
+    pub(crate) fn set_holding(&self, holding: bool) {
+        self.holding.store(holding, Ordering::Relaxed);
+    }
+
+    /// Return whether the source was read and not released.
+    pub(crate) fn is_holding(&self) -> bool {
+        self.holding.load(Ordering::Relaxed) && self.started.load(Ordering::Relaxed)
     }
 
     /// Set whether a read is in progress.
@@ -464,6 +476,7 @@ impl StreamReader {
             observed: AtomicBool::new(false),
             closes: AtomicBool::new(true),
             attached: AtomicBool::new(false),
+            holding: AtomicBool::new(false),
             lines: AtomicBool::new(false),
             line_watch: TryLock::default(),
             keeps: AtomicBool::new(false),
@@ -577,6 +590,7 @@ impl StreamReader {
 
     /// Forget the source, which was released.
     fn detach(&self, py: Python<'_>) -> PyResult<()> {
+        self.set_holding(false);
         self.set_chunks(py, None)
     }
 

@@ -13,6 +13,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
+use crate::imports::EXPIRED_ERROR;
 use crate::loop_timer::LoopTimer;
 use crate::wait::Wait;
 
@@ -20,7 +21,7 @@ use crate::wait::Wait;
 ///
 /// Args:
 ///     timer: the timer of the event loop that runs.
-#[pyclass(frozen, subclass, module = "deltafold._core")]
+#[pyclass(frozen, module = "deltafold._core")]
 pub(crate) struct TaskWatch {
     timer: Py<LoopTimer>,
     /// The timer knows it too, until this object is gone.
@@ -86,28 +87,47 @@ impl TaskWatch {
         Self { timer, wait: Arc::new(Wait::new()) }
     }
 
-    /// Begin a wait of the current task, of so many seconds at most; None removes the limit.
-    #[pyo3(name = "begin")]
-    fn py_begin(&self, py: Python<'_>, seconds: Option<f64>) -> PyResult<()> {
-        self.begin(py, seconds)
+    /// Begin a wait of the current task, of so many seconds at most; None removes the limit.  The wait ends with a `with` block.
+    fn within(this: PyRef<'_, Self>, seconds: Option<f64>) -> PyResult<PyRef<'_, Self>> {
+        this.begin(this.py(), seconds)?;
+        Ok(this)
+    }
+
+    fn __enter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        this
+    }
+
+    /// End the wait.
+    ///
+    /// Raises:
+    ///     ExpiredError: this object cancelled the wait.
+    #[pyo3(signature = (_kind, raised, _traceback, /))]
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        _kind: &Bound<'_, PyAny>,
+        raised: Option<Bound<'_, PyBaseException>>,
+        _traceback: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let late = match &raised {
+            Some(raised) => self.has_cancelled(raised)?,
+            None => false,
+        };
+        self.over(py)?;
+        match raised.filter(|_| late) {
+            Some(raised) => {
+                let expired = PyErr::from_value(EXPIRED_ERROR.get(py)?.call0()?);
+                expired.set_cause(py, Some(PyErr::from_value(raised.into_any())));
+                Err(expired)
+            }
+            None => Ok(()),
+        }
     }
 
     /// Let the wait take so many seconds from now on; None removes the limit.
     fn allow(&self, py: Python<'_>, seconds: Option<f64>) -> PyResult<()> {
         let due = self.end(py, seconds)?;
         if self.wait.allow(py, due)? { self.cover(py, due) } else { Ok(()) }
-    }
-
-    /// End the wait; the next one may begin.
-    #[pyo3(name = "over")]
-    fn py_over(&self, py: Python<'_>) -> PyResult<()> {
-        self.over(py)
-    }
-
-    /// Return whether a wait ended in a cancellation of this object, and take it back.
-    #[pyo3(name = "has_cancelled")]
-    fn py_has_cancelled(&self, raised: &Bound<'_, PyBaseException>) -> PyResult<bool> {
-        self.has_cancelled(raised)
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {

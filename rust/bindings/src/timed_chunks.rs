@@ -2,12 +2,6 @@
 //!
 //! In: an asynchronous iterator of chunks, the limits of the call, and the watch of its waits.  Out: the same chunks.
 //!
-//! The limits are a Python object with these members:
-//! - `timeouts`, with `first_byte` and `idle` in seconds, or `None`;
-//! - `ends`: when the whole call has to be over, or `None`;
-//! - `of(limit)` returns the limit that a wait reaches first, and the seconds that are left until then;
-//! - `failed(exception, limit, is_late)` returns the exception to raise.
-//!
 //! The watch is a `TaskWatch`.  Any other watch limits a wait by a scope around it: `watch(seconds, read)` returns an awaitable.
 //!
 //! Law: a chunk that is ready costs no look at the clock.
@@ -19,9 +13,9 @@ use pyo3::exceptions::{PyRuntimeError, PyStopAsyncIteration};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyString;
 
 use crate::awaiting::{self, Outcome, awaited, resumed, returning, thrown_into};
+use crate::call_limits::CallLimits;
 use crate::errors;
 use crate::task_watch::TaskWatch;
 use crate::try_lock::TryLock;
@@ -37,7 +31,7 @@ use crate::try_lock::TryLock;
 pub(crate) struct AsyncTimedChunks {
     chunks: Py<PyAny>,
     read: Option<Py<PyAny>>,
-    limits: Py<PyAny>,
+    limits: Py<CallLimits>,
     watch: Watch,
     first_byte: Option<f64>,
     idle: Option<f64>,
@@ -63,7 +57,7 @@ impl AsyncTimedChunks {
         };
         match &chunks.watch {
             Watch::Task(_) => awaited(read),
-            Watch::Scope(scope) => awaited(scope.bind(py).call1((chunks.seconds(py)?, read))?),
+            Watch::Scope(scope) => awaited(scope.bind(py).call1((chunks.seconds(), read))?),
         }
     }
 
@@ -85,16 +79,12 @@ impl AsyncTimedChunks {
     }
 
     /// Return the seconds that the next wait may take.
-    fn seconds(&self, py: Python<'_>) -> PyResult<Option<f64>> {
-        let (limit, seconds) = self.limit();
-        let limits = self.limits.bind(py);
-        if limits.getattr(intern!(py, "ends"))?.is_none() {
-            return Ok(seconds);
-        }
-        let first = limits.call_method1(intern!(py, "of"), (limit,))?;
-        let (first, seconds): (Bound<'_, PyString>, _) = first.extract()?;
-        self.by_total.store(first == "total", Ordering::Relaxed);
-        Ok(seconds)
+    fn seconds(&self) -> Option<f64> {
+        let (_, seconds) = self.limit();
+        let total = self.limits.get().left();
+        let by_total = total.is_some_and(|left| seconds.is_none_or(|seconds| left <= seconds));
+        self.by_total.store(by_total, Ordering::Relaxed);
+        if by_total { total } else { seconds }
     }
 
     /// Resume a read with an answer or an exception of the event loop.  `waited` is whether it has waited before.
@@ -120,7 +110,7 @@ impl AsyncTimedChunks {
         match outcome {
             Outcome::Yielded(value) => {
                 if let (false, Watch::Task(watch)) = (waited, &self.watch) {
-                    watch.get().begin(py, self.seconds(py)?)?;
+                    watch.get().begin(py, self.seconds())?;
                 }
                 Ok(Outcome::Yielded(value))
             }
@@ -177,17 +167,16 @@ impl AsyncTimedChunks {
     #[pyo3(signature = (chunks, limits, watch, read=None))]
     fn new(
         chunks: Py<PyAny>,
-        limits: Bound<'_, PyAny>,
+        limits: Bound<'_, CallLimits>,
         watch: Bound<'_, PyAny>,
         read: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         let py = limits.py();
-        let timeouts = limits.getattr(intern!(py, "timeouts"))?;
         Ok(Self {
             chunks,
             read,
-            first_byte: timeouts.getattr(intern!(py, "first_byte"))?.extract()?,
-            idle: timeouts.getattr(intern!(py, "idle"))?.extract()?,
+            first_byte: limits.get().seconds(intern!(py, "first_byte"))?,
+            idle: limits.get().seconds(intern!(py, "idle"))?,
             limits: limits.unbind(),
             watch: match watch.cast_into::<TaskWatch>() {
                 Ok(watch) => Watch::Task(watch.unbind()),

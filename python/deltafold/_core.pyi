@@ -43,6 +43,7 @@ __all__ = [
     "FIRST_REFUSAL",
     "MAX_ARGUMENT_DEPTH",
     "MAX_REFUSAL_BYTES",
+    "NOTHING",
     "REQUEST_ID_HEADERS",
     "AsyncStreamIterator",
     "AsyncTimedChunks",
@@ -93,6 +94,7 @@ __all__ = [
     "folded_text",
     "folded_tool_calls",
     "markup_names",
+    "message_of_text",
     "plain_json",
     "read_json",
     "response_headers",
@@ -100,7 +102,6 @@ __all__ = [
     "set_late_fields",
     "set_lazy_field",
     "target_names",
-    "text_message",
 ]
 
 _ValueT_co = TypeVar("_ValueT_co", covariant=True)
@@ -115,6 +116,7 @@ CONTRACT_VERSION: Final[str]
 MAX_ARGUMENT_DEPTH: Final[int]
 MAX_REFUSAL_BYTES: Final[int]
 FIRST_REFUSAL: Final[int]
+NOTHING: Final[Awaitable[None]]
 REQUEST_ID_HEADERS: Final[tuple[str, ...]]
 
 @final
@@ -811,7 +813,7 @@ class ResponseHeaders(Mapping[str, str]):
     def __len__(self) -> int: ...
 
 def response_headers(pairs: object, /) -> ResponseHeaders | None: ...
-def text_message(role: Role, text: str, /) -> Message: ...
+def message_of_text(role: Role, text: str, /) -> Message: ...
 def encode_body(
     target: str, assembler: MessageAssembler, /, **options: Unpack[EncoderOptions]
 ) -> tuple[int, dict[str, str], bytes, list[EncoderNote]] | None: ...

@@ -32,8 +32,8 @@ from deltafold._core import (
     folded_json,
     folded_text,
     folded_tool_calls,
+    message_of_text,
     set_lazy_field,
-    text_message,
 )
 from deltafold.contract import FinishReason
 from deltafold.message_html import message_html
@@ -379,13 +379,8 @@ class Message(WireModel):
         return cls.model_validate_json(data)
 
 
-def message_of_text(role: Role, text: str) -> Message:
-    """Make a message of the system or the user with one text, without pydantic's validation."""
-    if type(text) is str:
-        try:
-            return text_message(role, text)
-        except UnicodeEncodeError:  # pydantic's error names the place
-            pass
+def validated_message_of_text(role: Role, text: str) -> Message:
+    """Make a message of one text that `message_of_text` cannot make."""
     return Message(role=role, parts=[TextPart(text=text)])
 
 

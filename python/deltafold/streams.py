@@ -21,6 +21,7 @@ from typing import Self, TypeAlias, Unpack
 
 from deltafold import data_types, excerpts
 from deltafold._core import (
+    NOTHING,
     AsyncStreamIterator,
     DeltaBatch,
     Encoder,
@@ -406,7 +407,9 @@ class AsyncDeltaStream(_Stream):
             return
         if core.busy:
             await self._release()
-        await self._finish()
+        finishing = self._finish()
+        if finishing is not None:
+            await finishing
 
     async def __aenter__(self) -> Self:
         return self
@@ -416,7 +419,9 @@ class AsyncDeltaStream(_Stream):
         exc_type: type[BaseException] | None,
         exc: BaseException | None,
         traceback: TracebackType | None,
-    ) -> Coroutine[object, None, None]:
+    ) -> Awaitable[None]:
+        if self._source is None and self._core.settle():
+            return NOTHING
         return self.aclose()
 
     async def _begin(self) -> AsyncIterator[bytes]:
@@ -469,12 +474,19 @@ class AsyncDeltaStream(_Stream):
         await self._release()
         return self._stepped(failure)
 
-    def _finish(self) -> Coroutine[object, None, None]:
-        """Read the rest of the body after the terminal event, to reuse the connection."""
+    def _finish(self) -> Coroutine[object, None, None] | None:
+        """Read the rest of the body after the terminal event, to reuse the connection.
+
+        Return None if nothing has to be awaited.
+        """
         core, source = self._core, self._source
         if source is None or core.busy:
-            return _nothing()
-        if not (core.has_rest and source.has_rest):
+            return None
+        if source.is_over is not None and source.is_over():
+            # The client has released the connection.
+            self._forget()
+            return None
+        if not (core.has_rest and source.over_connection):
             return self._release()
         return self._drained(source)
 
@@ -496,11 +508,15 @@ class AsyncDeltaStream(_Stream):
         if self._tee is not None and isinstance(waiting := self._tee(chunk), Awaitable):
             await waiting
 
+    def _forget(self) -> None:
+        """Forget the source, which is closed or will be."""
+        self._core.detach()
+        self._source = self._guard = None
+
     async def _release(self) -> None:
-        source, self._source = self._source, None
+        source = self._source
         if source is not None:
-            self._core.detach()
-            self._guard = None
+            self._forget()
             # A failure while the connection is released does not affect the received parts.
             try:  # noqa: SIM105 - as above
                 await source.close()
@@ -515,10 +531,6 @@ def _of_the_caller(raised: BaseException) -> BaseException:
     marked = CallerError()
     marked.__cause__ = raised
     return marked
-
-
-async def _nothing() -> None:
-    """Do nothing."""
 
 
 async def _finished(result: object) -> None:

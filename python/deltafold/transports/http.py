@@ -9,7 +9,7 @@ follow a redirect that keeps the method and the body (307, 308) to the same orig
 receive the key. A limit that is exceeded is a `TimeoutError` that names it.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import cache, lru_cache
 from importlib import import_module
@@ -389,10 +389,15 @@ class _BlockingWaits(_Waits):
 
     def trace(self, stage: str, info: Mapping[str, object]) -> None:
         """Begin the limit of the headers when the request is sent; a `trace` extension."""
-        if _goes_out(stage, info):
-            bound_reads_of_caller()
-            self.answer, seconds = self.limits.of("first_byte")
-            self.allow(seconds)
+        if not stage.endswith(_REQUEST_GOES_OUT):
+            return
+        request = cast("_TracedRequest", info["request"])
+        # The request of a tunnel goes out before the caller's.
+        if request.method != b"CONNECT":
+            request.extensions.pop("trace", None)
+        bound_reads_of_caller()
+        self.answer, seconds = self.limits.of("first_byte")
+        self.allow(seconds)
 
 
 class _AwaitedWaits(_Waits):
@@ -413,24 +418,6 @@ class _AwaitedWaits(_Waits):
             self.answer, seconds = self.limits.of("first_byte")
             self.watch.allow(seconds)
 
-    async def trace(self, stage: str, info: Mapping[str, object]) -> None:
-        """Begin the limit of the headers when the request is sent; a `trace` extension."""
-        if _goes_out(stage, info):
-            self.begin_answer()
-
-
-def _goes_out(stage: str, info: Mapping[str, object]) -> bool:
-    """Return whether httpcore sends a request now, and take the trace off the stages after that.
-
-    The request of a tunnel goes out before the caller's.
-    """
-    if not stage.endswith(_REQUEST_GOES_OUT):
-        return False
-    request = cast("_TracedRequest", info["request"])
-    if request.method != b"CONNECT":
-        request.extensions.pop("trace", None)
-    return True
-
 
 class _TracedRequest(Protocol):
     method: bytes
@@ -443,7 +430,7 @@ _REQUEST_GOES_OUT: Final = ".send_request_headers.started"
 
 def _open_httpx(client: "httpx.Client", request: HttpRequest, limits: Limits) -> Source:
     waits = _BlockingWaits(limits)
-    sent = _httpx_request(client, request, waits.seconds, waits.trace)
+    sent = _httpx_request(client, request, {"timeout": waits.seconds, "trace": waits.trace})
     try:
         response = client.send(sent, stream=True, follow_redirects=False)
     except Exception as exception:
@@ -466,23 +453,43 @@ def _sending_httpx(
         "write": None,
         "pool": None,
     }
-    sent = _httpx_request(client, request, seconds, waits.trace)
+    sent = _httpx_request(client, request, {"timeout": seconds})
+    kind: type = type(sent.stream)
+    stream: Any = _announced_stream(kind)(request.content)
+    stream.begins = waits.begin_answer
+    sent.stream = stream
     return client.send(sent, stream=True, follow_redirects=False)
 
 
 def _httpx_request(
     client: "httpx.Client | httpx.AsyncClient",
     request: HttpRequest,
-    seconds: Mapping[str, float | None],
-    trace: Callable[[str, Mapping[str, object]], Awaitable[None] | None],
+    extensions: Mapping[str, object],
 ) -> "httpx.Request":
     return client.build_request(
         request.method,
         _httpx_url(type(client.base_url), request.full_url),
         headers=request.headers,
         content=request.content,
-        extensions={"timeout": seconds, "trace": trace},
+        extensions=extensions,
     )
+
+
+@cache
+def _announced_stream(kind: type) -> Any:  # noqa: ANN401 - a subclass of a class of httpx
+    """Make a class of bodies that report their sending.
+
+    A `trace` extension would cost two coroutines for each of its stages, and only httpcore has it.
+    """
+
+    class AnnouncedStream(kind):
+        begins: Callable[[], None]
+
+        def __aiter__(self) -> AsyncIterator[bytes]:
+            self.begins()
+            return super().__aiter__()
+
+    return AnnouncedStream
 
 
 @lru_cache(maxsize=128)

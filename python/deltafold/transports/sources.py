@@ -45,8 +45,8 @@ class AsyncSource:
         over_connection: whether the body has a connection of its own, which can be reused after the
             body was read to its end.
         limits: the limits that the chunks obey, None if they obey none.
-        is_over: whether the body has come to its end and nothing of it is left to read; None if the
-            client does not know.
+        is_over: whether the body has come to its end, nothing of it is left to read, and its client
+            has released the connection; None if the client does not know.
         read: awaits the next bytes of `chunks`, which are empty at the end, with less work than
             `chunks` itself; None if the client has no such function.
     """

@@ -37,6 +37,8 @@ pub(crate) static REFUSE_LINES: LazyImport =
     LazyImport::new("deltafold.transports.unready", "refuse_lines");
 pub(crate) static EXPIRED_ERROR: LazyImport =
     LazyImport::new("deltafold.transports.timeouts", "ExpiredError");
+pub(crate) static VALIDATED_MESSAGE: LazyImport =
+    LazyImport::new("deltafold.messages", "validated_message_of_text");
 pub(crate) static WELL_FORMED: LazyImport =
     LazyImport::new("deltafold.foreign_text", "well_formed");
 pub(crate) static JSON_DUMPS: LazyImport = LazyImport::new("json", "dumps");

@@ -140,9 +140,11 @@ mod _core {
     #[pymodule_export]
     use crate::task_watch::TaskWatch;
     #[pymodule_export]
-    use crate::text_message::text_message;
+    use crate::text_message::message_of_text;
     #[pymodule_export]
     use crate::timed_chunks::{AsyncTimedChunks, TimedRead};
+
+    use crate::stream_awaitable::Nothing;
 
     use super::{Bound, PyModule, PyModuleMethods, PyResult, PyTuple};
 
@@ -150,6 +152,7 @@ mod _core {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("CONTRACT_VERSION", ::deltafold::contract::CONTRACT_VERSION)?;
+        module.add("NOTHING", Nothing)?;
         module.add("MAX_ARGUMENT_DEPTH", crate::json::MAX_ARGUMENT_DEPTH)?;
         module.add("MAX_REFUSAL_BYTES", ::deltafold::provider_error::BODY_BYTES)?;
         module.add("FIRST_REFUSAL", ::deltafold::provider_error::FIRST_REFUSAL)?;

@@ -46,6 +46,14 @@ impl ResponseHeaders {
         self.pairs.iter().map(move |(name, value)| (text(name.as_bytes(py)), text(value.as_bytes(py))))
     }
 
+    /// Return false if no header has this name in lower case, without making the texts.
+    fn may_have(&self, py: Python<'_>, name: &str) -> bool {
+        self.pairs.iter().any(|(known, _)| {
+            let known = known.as_bytes(py);
+            known.eq_ignore_ascii_case(name.as_bytes()) || !known.is_ascii()
+        })
+    }
+
     fn texts<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyDict>> {
         let texts = self.texts.get_or_try_init(py, || self.joined(py).map(Bound::unbind))?;
         Ok(texts.bind(py))
@@ -117,7 +125,15 @@ impl ResponseHeaders {
         name: &Bound<'py, PyAny>,
         default: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        Ok(self.texts(name.py())?.get_item(name)?.or(default))
+        let py = name.py();
+        if self.texts.get(py).is_none()
+            && let Ok(name) = name.cast::<PyString>()
+            && let Ok(name) = name.to_str()
+            && !self.may_have(py, name)
+        {
+            return Ok(default);
+        }
+        Ok(self.texts(py)?.get_item(name)?.or(default))
     }
 
     fn keys<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {

@@ -188,7 +188,11 @@ impl StreamAwaitable {
             if !reader.let_go(py)? {
                 return Ok(Next::End);
             }
-            return Next::wait(Wait::Finishing, stream.call_method0(intern!(py, "_finish"))?);
+            let finishing = stream.call_method0(intern!(py, "_finish"))?;
+            if finishing.is_none() {
+                return Ok(Next::End);
+            }
+            return Next::wait(Wait::Finishing, finishing);
         }
         // The read ends in `end_read`, after any number of waits.
         std::mem::forget(reader.begin(py)?);
@@ -371,6 +375,26 @@ impl StreamAwaitable {
         let phase =
             self.phase.try_lock().ok().map(|mut phase| std::mem::replace(&mut *phase, Phase::Over));
         drop(phase);
+    }
+}
+
+/// Awaitable of nothing, which may be awaited any number of times.
+#[pyclass(frozen, module = "deltafold._core")]
+pub(crate) struct Nothing;
+
+#[pymethods]
+impl Nothing {
+    fn __await__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        this
+    }
+
+    fn __iter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        this
+    }
+
+    #[expect(clippy::unused_self, reason = "the protocol of iterators")]
+    fn __next__(&self) -> Option<()> {
+        None
     }
 }
 

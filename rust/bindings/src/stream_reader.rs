@@ -9,7 +9,7 @@
 //! - `_tee_failed(exception)` handles an exception of the tee;
 //! - `_failed(exception)` handles an exception of one of these calls or of the source;
 //! - `_show_end()` learns of the end, if it asked for it with `observe()`, and of each end that is a failure or has a warning;
-//! - `_finish()` reads the rest of the body and releases the source.
+//! - `_finish()` reads the rest of the body and releases the source.  It may return None instead of an awaitable.
 //!
 //! All but the first and the last two return a `DeltaBatch`, or raise.
 //!

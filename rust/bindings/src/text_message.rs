@@ -11,20 +11,32 @@ use uuid::Uuid;
 
 use crate::clock::{self, Timestamp};
 use crate::folded;
+use crate::imports::VALIDATED_MESSAGE;
 use crate::snapshot;
 
-/// Make a message of one text, without pydantic's validation.
+/// Make a message of the system or the user with one text, without pydantic's validation.
+///
+/// pydantic validates what is no plain string of Unicode, because its error names the place.
 ///
 /// Raises:
-///     UnicodeEncodeError: the text has a lone surrogate.
+///     ValidationError: the text is no string, or has a lone surrogate.
 #[pyfunction]
 #[pyo3(signature = (role, text, /))]
-pub(crate) fn text_message<'py>(
+pub(crate) fn message_of_text<'py>(
+    role: &Bound<'py, PyAny>,
+    text: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    match text.cast_exact::<PyString>() {
+        Ok(text) if text.to_str().is_ok() => make(role, text),
+        _ => VALIDATED_MESSAGE.get(text.py())?.call1((role, text)),
+    }
+}
+
+fn make<'py>(
     role: &Bound<'py, PyAny>,
     text: &Bound<'py, PyString>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = text.py();
-    text.to_str()?;
     let part = snapshot::TEXT.make(py, |fields| fields.set(intern!(py, "text"), text))?;
     let meta = folded::META.make(py, |fields| {
         fields.set(intern!(py, "parse_errors"), PyList::empty(py))?;

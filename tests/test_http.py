@@ -452,3 +452,41 @@ def test_aiohttp_under_trio_is_misuse_that_names_the_way_out() -> None:
         await sessions[0].close()
 
     asyncio.run(main())
+
+
+def test_the_hooks_of_an_httpx_client_see_the_body(server: ReplayServer) -> None:
+    seen: list[bytes] = []
+
+    async def hook(request: httpx.Request) -> None:
+        assert isinstance(request.stream, httpx.AsyncByteStream)
+        seen.append(request.content)
+        seen.append(await request.aread())
+        seen.append(b"".join([part async for part in request.stream]))
+
+    async def main() -> None:
+        async with httpx.AsyncClient(event_hooks={"request": [hook]}) as client:
+            source = await open_http_async(client, request_to(server.url))
+            await source.close()
+
+    asyncio.run(main())
+    assert seen == [server.requests[0].body] * 3
+
+
+class Silent(httpx2.AsyncBaseTransport):
+    """Takes a request and never answers."""
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        assert isinstance(request.stream, httpx2.AsyncByteStream)
+        assert b"".join([part async for part in request.stream])
+        await anyio.sleep_forever()
+        raise AssertionError
+
+
+def test_a_transport_of_httpx_that_never_answers_misses_the_limit_of_the_answer() -> None:
+    async def main() -> None:
+        request = request_to("http://x/", Timeouts(first_byte=0.05, total=8))
+        async with httpx2.AsyncClient(transport=Silent()) as client:
+            with pytest.raises(TimeoutError, match=r"timeouts\.first_byte"):
+                await open_http_async(client, request)
+
+    asyncio.run(main())

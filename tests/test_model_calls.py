@@ -252,6 +252,26 @@ def send(server: ReplayServer, way: str, **arguments: Any) -> Message:  # noqa: 
 
 
 @WAYS
+@pytest.mark.parametrize("first", ["to_json", "to_dict", "copy", "meta", "parts"])
+def test_the_facts_of_a_call_are_in_its_message_however_it_is_read(
+    way: str, first: str, server: ReplayServer
+) -> None:
+    server.queue(Recording.of(WHOLE))
+    message = send(server, way, stream=False)
+    if first == "copy":
+        message = message.model_copy(deep=True)
+    elif first in {"meta", "parts"}:
+        getattr(message, first)
+    else:
+        getattr(message, first)()
+    meta = json.loads(message.to_json())["meta"]
+    assert (meta["costUsd"], meta["costSource"]) == (0.5, "provider")
+    assert meta["durationMs"] == message.meta.duration_ms
+    assert meta["durationMs"] > 0
+    assert Message.from_json(message.to_json()) == message
+
+
+@WAYS
 def test_a_whole_message_knows_its_response_cost_and_duration(
     way: str, server: ReplayServer
 ) -> None:

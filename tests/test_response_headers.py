@@ -4,13 +4,14 @@ import http.client
 import socket
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
 
 from deltafold import ErrorCode, Model, ModelError
+from deltafold._core import response_headers
 from deltafold.transports.timeouts import Timeouts
 from test_connections import CHAT, STREAMED, dialect_for, every_plain_way, every_way, with_model
 
@@ -156,3 +157,49 @@ def test_a_header_that_is_not_utf_8_is_read_as_latin_1(package: str, loop: str) 
         with_model(package, loop, url, use, use_async)
     assert regions
     assert set(regions) == {"café"}
+
+
+RAW = ((b"Content-Type", b"a"), (b"X", b"1"), (b"x", b"2"), (b"y", b"\xe9"), (b"X", b"3"))
+TEXTS = {"content-type": "a", "x": "1, 2, 3", "y": "é"}
+
+
+@pytest.mark.parametrize("raw", [RAW, list(RAW)])
+def test_headers_are_a_mapping_of_texts(raw: object) -> None:
+    headers = response_headers(raw)
+    assert headers is not None
+    assert isinstance(headers, Mapping)
+    # Before the texts are made, and after.
+    for _ in range(2):
+        assert headers.get("location") is None
+        assert headers.get("Content-Type", "?") == "?"
+        assert headers.get("x") == "1, 2, 3"
+    assert headers == TEXTS
+    assert headers == response_headers(raw)
+    assert headers != {}
+    assert (dict(headers), {**headers}, repr(headers)) == (TEXTS, TEXTS, repr(TEXTS))
+    assert (list(headers), len(headers), bool(headers)) == (list(TEXTS), 3, True)
+    assert (list(headers.keys()), list(headers.values())) == (list(TEXTS), list(TEXTS.values()))
+    assert list(headers.items()) == list(TEXTS.items())
+    assert "x" in headers
+    assert "X" not in headers
+    with pytest.raises(KeyError, match="location"):
+        headers["location"]
+
+
+def test_a_header_whose_name_is_not_ascii_is_found() -> None:
+    headers = response_headers([(b"\xc9", b"1")])
+    assert headers is not None
+    assert headers.get("é") == "1"
+
+
+@pytest.mark.parametrize("raw", [None, {}, "x", [(b"a",)], [(b"a", "b")], [("a", b"b")], [b"a"]])
+def test_what_is_no_list_of_pairs_of_bytes_gives_no_headers(raw: object) -> None:
+    assert response_headers(raw) is None
+
+
+@pytest.mark.parametrize("raw", [(), []])
+def test_no_headers_are_false(raw: object) -> None:
+    headers = response_headers(raw)
+    assert headers is not None
+    assert not headers
+    assert headers == {}

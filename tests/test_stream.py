@@ -1,6 +1,8 @@
 """Streams: equal results for every way of reading, and failures that keep the received content."""
 
 import asyncio
+import gc
+import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import TypeVar
 
@@ -259,6 +261,38 @@ def test_an_abandoned_stream_warns_and_closes_its_source() -> None:
     with pytest.warns(ResourceWarning, match="abandoned <DeltaStream openai-chat started>"):
         streams.clear()
     assert source.closed == 1
+
+
+def test_an_abandoned_stream_in_a_cycle_warns_and_closes_its_source() -> None:
+    source = Source(chat("a", done=False), chat("b"))
+    stream = deltafold.stream(source, "openai-chat")
+    next(stream.batches())
+    ring: list[object] = [stream]
+    ring.append(ring)
+    del stream, ring
+    with pytest.warns(ResourceWarning, match="abandoned <DeltaStream openai-chat started>"):
+        gc.collect()
+    assert source.closed == 1
+
+
+def test_a_stream_that_was_never_read_is_not_abandoned() -> None:
+    source = Source(CHAT)
+    with warnings.catch_warnings(action="error"):
+        deltafold.stream(source, "openai-chat")
+    assert source.closed == 0
+
+
+def test_a_stream_is_left_any_number_of_times() -> None:
+    async def main() -> None:
+        stream = deltafold.astream([CHAT], "openai-chat")
+        async with stream:
+            message = await stream.final_message()
+        async with stream:
+            assert await stream.final_message() == message
+        await stream.__aexit__(None, None, None)
+        await stream.aclose()
+
+    run(main)
 
 
 def test_an_abandoned_asynchronous_stream_warns() -> None:

@@ -8,6 +8,7 @@ from collections.abc import (
     Coroutine,
     Generator,
     Iterable,
+    Iterator,
     Mapping,
 )
 from datetime import datetime
@@ -671,6 +672,8 @@ class TimedRead(Coroutine[object, None, bytes]):
 @final
 class SourceGuard:
     def __new__(cls, reader: StreamReader, source: object, kind: type) -> Self: ...
+    def report(self) -> None: ...
+    def __del__(self) -> None: ...
 
 @final
 class StreamTimer:
@@ -806,6 +809,7 @@ def detect_dialects(first_bytes: bytes, content_type: str | None = None, /) -> t
 def environment_values(names: tuple[str, ...], /) -> list[str | None]: ...
 def target_names() -> list[str]: ...
 def plain_json(value: object, /) -> bytes | None: ...
+
 @final
 class ResponseHeaders(Mapping[str, str]):
     def __getitem__(self, name: str, /) -> str: ...

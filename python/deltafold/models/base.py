@@ -58,6 +58,7 @@ from deltafold.transports.sdks import Sdk
 from deltafold.transports.timeouts import Timeouts
 
 if TYPE_CHECKING:
+    from deltafold.models.output_request import OutputRequest
     from deltafold.stream_core import ChoicesOptions, DecoderOptions
 
 ConfigT = TypeVar("ConfigT", bound=ModelConfig)
@@ -297,19 +298,7 @@ class Model(Streaming, Generic[ConfigT]):
             config = self._changed(params, tool_choice)
         expected = None
         if output is not None:
-            from deltafold.models.output_request import output_request  # noqa: PLC0415 - few calls
-
-            if continue_from is not None:
-                raise MisuseError(
-                    "continue_from has no output: pass the message to Output(...).of_message()"
-                )
-            asked = output_request(
-                Output.of(output),
-                self.row.name,
-                self._vendor.name,
-                config,
-                has_tools=bool(tool_specs),
-            )
+            asked = self._ask_for(output, config, continue_from, has_tools=bool(tool_specs))
             expected = asked.expected
             if asked.tool is not None:
                 tool_specs = [*(tool_specs or ()), asked.tool]
@@ -348,6 +337,19 @@ class Model(Streaming, Generic[ConfigT]):
             invocation_state=invocation_state,
             continued=continue_from,
             expected=expected,
+        )
+
+    def _ask_for(
+        self, output: object, config: ConfigT, continued: Message | None, *, has_tools: bool
+    ) -> "OutputRequest[Any, Any]":
+        if continued is not None:
+            raise MisuseError(
+                "continue_from has no output: pass the message to Output(...).of_message()"
+            )
+        from deltafold.models.output_request import output_request  # noqa: PLC0415 - few calls
+
+        return output_request(
+            Output.of(output), self.row.name, self._vendor.name, config, has_tools=has_tools
         )
 
     def _prepare_body(

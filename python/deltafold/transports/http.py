@@ -466,9 +466,10 @@ def _httpx_request(
     request: HttpRequest,
     extensions: Mapping[str, object],
 ) -> "httpx.Request":
+    kind: type = type(client.base_url)
     return client.build_request(
         request.method,
-        _httpx_url(type(client.base_url), request.full_url),
+        _httpx_url(kind, request.full_url),
         headers=request.headers,
         content=request.content,
         extensions=extensions,
@@ -476,26 +477,26 @@ def _httpx_request(
 
 
 @cache
-def _announced_stream(kind: type) -> Any:  # noqa: ANN401 - a subclass of a class of httpx
+def _announced_stream(kind: Any) -> Any:  # noqa: ANN401 - a class of httpx, and a subclass of it
     """Make a class of bodies that report their sending.
 
     A `trace` extension would cost two coroutines for each of its stages, and only httpcore has it.
     """
 
-    class AnnouncedStream(kind):
+    class AnnouncedStream(kind):  # type: ignore[misc]  # of an argument
         begins: Callable[[], None]
 
         def __aiter__(self) -> AsyncIterator[bytes]:
             self.begins()
-            return super().__aiter__()
+            return cast("AsyncIterator[bytes]", super().__aiter__())  # pyright: ignore[reportUnknownMemberType] - as above
 
     return AnnouncedStream
 
 
 @lru_cache(maxsize=128)
-def _httpx_url(make: "type[httpx.URL]", url: str) -> "httpx.URL":
+def _httpx_url(kind: type, url: str) -> "httpx.URL":
     """Parse a URL, which takes httpx as long as decoding a hundred events."""
-    return make(url)
+    return cast("httpx.URL", kind(url))
 
 
 def _sending_aiohttp(
@@ -508,7 +509,7 @@ def _sending_aiohttp(
         body = _announced_body()(request.content)
         body.begins = waits.begin_answer
     # Only the sending of a body can be noticed.
-    read = None if body else waits.limits.of("first_byte")[1]
+    read = None if request.content else waits.limits.of("first_byte")[1]
     return session.request(
         request.method,
         # It is encoded: aiohttp would rewrite escapes that a signature counts on.

@@ -27,7 +27,7 @@ from time import monotonic
 from types import AsyncGeneratorType, GeneratorType, MappingProxyType
 from typing import Final, Protocol, TypeGuard, cast
 
-from deltafold._core import ResponseHeaders, response_headers
+from deltafold._core import response_headers
 from deltafold.exceptions import MisuseError, UnknownDialectError
 from deltafold.transports.deadlines import bound_reads, rest_within
 from deltafold.transports.encodings import decoded
@@ -41,8 +41,6 @@ SDK_DIALECTS = (
     ("openai", ("/chat/completions",), "openai-chat"),
     ("anthropic", ("/messages", ":streamRawPredict"), "anthropic-messages"),
 )
-
-Mapping.register(ResponseHeaders)
 
 _HTTP_STATUSES = range(100, 1000)
 

@@ -8,7 +8,7 @@
 //! - A panic becomes `InternalError` and poisons its object.
 
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyMapping, PyTuple};
 
 mod arrow;
 mod assembler;
@@ -16,8 +16,8 @@ mod awaiting;
 mod batch;
 mod bodies;
 mod bytes;
-mod callback;
 mod call_limits;
+mod callback;
 mod choices;
 mod choices_encoder;
 mod clock;
@@ -146,13 +146,15 @@ mod _core {
 
     use crate::stream_awaitable::Nothing;
 
-    use super::{Bound, PyModule, PyModuleMethods, PyResult, PyTuple};
+    use super::{Bound, PyMapping, PyModule, PyModuleMethods, PyResult, PyTuple};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("CONTRACT_VERSION", ::deltafold::contract::CONTRACT_VERSION)?;
         module.add("NOTHING", Nothing)?;
+        PyMapping::register::<ResponseHeaders>(module.py())?;
+        crate::source_guard::register(module)?;
         module.add("MAX_ARGUMENT_DEPTH", crate::json::MAX_ARGUMENT_DEPTH)?;
         module.add("MAX_REFUSAL_BYTES", ::deltafold::provider_error::BODY_BYTES)?;
         module.add("FIRST_REFUSAL", ::deltafold::provider_error::FIRST_REFUSAL)?;

@@ -43,7 +43,9 @@ impl ResponseHeaders {
         &'a self,
         py: Python<'a>,
     ) -> impl Iterator<Item = (Cow<'a, str>, Cow<'a, str>)> {
-        self.pairs.iter().map(move |(name, value)| (text(name.as_bytes(py)), text(value.as_bytes(py))))
+        self.pairs
+            .iter()
+            .map(move |(name, value)| (text(name.as_bytes(py)), text(value.as_bytes(py))))
     }
 
     /// Return false if no header has this name in lower case, without making the texts.

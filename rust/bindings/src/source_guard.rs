@@ -8,7 +8,7 @@
 
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::types::PyType;
+use pyo3::types::{PyModule, PyType};
 
 use crate::imports::ABANDONED;
 use crate::stream_reader::StreamReader;
@@ -34,11 +34,25 @@ impl SourceGuard {
         Self { reader, source, kind }
     }
 
+    /// Report the stream, if it was read and its source is still open.
+    fn report(&self, py: Python<'_>) -> PyResult<()> {
+        if !self.reader.get().is_holding() {
+            return Ok(());
+        }
+        ABANDONED.get(py)?.call1((&self.reader, &self.source, &self.kind)).map(drop)
+    }
+
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.reader)?;
         visit.call(&self.source)?;
         visit.call(&self.kind)
     }
+}
+
+/// Let the garbage collector report a stream that is part of a cycle, before it clears the source.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let class = module.py().get_type::<SourceGuard>();
+    class.setattr("__del__", class.getattr("report")?)
 }
 
 impl Drop for SourceGuard {
@@ -47,9 +61,7 @@ impl Drop for SourceGuard {
             return;
         }
         Python::try_attach(|py| {
-            let about = (&self.reader, &self.source, &self.kind);
-            let reported = ABANDONED.get(py).and_then(|report| report.call1(about));
-            if let Err(error) = reported {
+            if let Err(error) = self.report(py) {
                 error.write_unraisable(py, None);
             }
         });

@@ -32,10 +32,7 @@ pub(crate) fn message_of_text<'py>(
     }
 }
 
-fn make<'py>(
-    role: &Bound<'py, PyAny>,
-    text: &Bound<'py, PyString>,
-) -> PyResult<Bound<'py, PyAny>> {
+fn make<'py>(role: &Bound<'py, PyAny>, text: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyAny>> {
     let py = text.py();
     let part = snapshot::TEXT.make(py, |fields| fields.set(intern!(py, "text"), text))?;
     let meta = folded::META.make(py, |fields| {

@@ -150,11 +150,10 @@ class StreamCore(StreamReader):
     _refusal: bytearray | None = None
     _response: ResponseInfo | None = None
 
-    def begin_request(self) -> None:
-        """Note that the request is sent."""
-        self._observer = self.call.begin()
-        if self._observer is not None:
-            self.observe()
+    def observed_by(self, observer: Observer) -> None:
+        """Let an observer learn of the end."""
+        self._observer = observer
+        self.observe()
 
     def opened(self, source: Source | AsyncSource) -> None:
         """Take the response's status and headers, now that they are known."""

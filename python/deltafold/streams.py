@@ -250,7 +250,9 @@ class DeltaStream(_Stream):
         """Open the source."""
         if self._source is None:
             core = self._core
-            core.begin_request()
+            observer = core.call.begin()
+            if observer is not None:
+                core.observed_by(observer)
             self._source = self._open()
             self._guard = SourceGuard(core, self._source, type(self))
             core.opened(self._source)
@@ -428,7 +430,9 @@ class AsyncDeltaStream(_Stream):
         """Open the source."""
         if self._source is None:
             core = self._core
-            core.begin_request()
+            observer = core.call.begin()
+            if observer is not None:
+                core.observed_by(observer)
             self._source = await self._open()
             self._guard = SourceGuard(core, self._source, type(self))
             core.opened(self._source)

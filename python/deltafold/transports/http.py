@@ -168,8 +168,10 @@ async def open_http_async(client: object, request: HttpRequest) -> AsyncSource:
             source = source_of_httpx(response, is_own=True)
         onward = await _onward(request, source) if source.status in _REDIRECTS else None
         if onward is None:
-            source.chunks = AsyncTimedChunks(source.chunks, limits, waiting, source.read)
-            source.limits, source.read = limits, None
+            source.chunks = AsyncTimedChunks(
+                source.chunks, limits, waiting, source.read, source.first
+            )
+            source.limits, source.read, source.first = limits, None, None
             return source
         request = onward
     raise RedirectError(f"{shown_url(request.url)}: redirected {_MAX_REDIRECTS} times")

@@ -98,6 +98,7 @@ class _RequestsBody(Protocol):
 
 class _AiohttpContent(Protocol):
     def iter_any(self) -> AsyncIterator[bytes]: ...
+    def readany(self) -> Awaitable[bytes]: ...
     def at_eof(self) -> bool: ...
 
 
@@ -242,7 +243,7 @@ def source_of_aiohttp(response: object) -> AsyncSource:
     """Return the source that awaits a response of aiohttp."""
     body = cast("_AiohttpBody", response)
     content = body.content
-    read = getattr(content, "read", None)
+    read, came = getattr(content, "read", None), getattr(content, "total_bytes", 0)
 
     async def close() -> None:
         # At the end of its body it has given its connection back, and is closed.
@@ -258,6 +259,8 @@ def source_of_aiohttp(response: object) -> AsyncSource:
         over_connection=True,
         is_over=getattr(content, "at_eof", None),
         read=None if read is None else partial(read, _READ_BYTES),
+        # A part of what came with the headers would take longer to read than all of it.
+        first=content.readany if 0 < came <= _READ_BYTES else None,
     )
 
 

@@ -49,6 +49,7 @@ class AsyncSource:
             has released the connection; None if the client does not know.
         read: awaits the next bytes of `chunks`, which are empty at the end, with less work than
             `chunks` itself; None if the client has no such function.
+        first: replaces `read` for the first bytes, with less work again; None if none have come.
     """
 
     chunks: AsyncIterator[bytes]
@@ -60,6 +61,7 @@ class AsyncSource:
     limits: "Limits | None" = None
     is_over: Callable[[], bool] | None = None
     read: Callable[[], Awaitable[bytes]] | None = None
+    first: Callable[[], Awaitable[bytes]] | None = None
 
     @property
     def has_rest(self) -> bool:

@@ -385,7 +385,11 @@ pub(crate) fn joined_text<'py>(
     PyString::new(py, &all)
 }
 
-fn default<'py>(model: &Model, name: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyAny>> {
+/// Return the value of the blueprint for a field.
+pub(crate) fn default<'py>(
+    model: &Model,
+    name: &Bound<'py, PyString>,
+) -> PyResult<Bound<'py, PyAny>> {
     let value = model.fields(name.py())?.get_item(name)?;
     value.ok_or_else(|| PyAttributeError::new_err(name.clone().unbind()))
 }

@@ -17,6 +17,7 @@ use crate::folded::{self, Arguments, FoldedMessage, FoldedUsage, LATE, SOURCE};
 use crate::message_json;
 use crate::model::{self, Model};
 use crate::snapshot;
+use crate::text_message::TextMessage;
 
 /// Class with lazy fields.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -45,8 +46,10 @@ impl Owner {
         fields: &Bound<'py, PyDict>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         match self {
-            Self::Message => source::<FoldedMessage>(fields)?
-                .map(|source| FoldedMessage::message_field(&source, name, fields)),
+            Self::Message => match source::<FoldedMessage>(fields)? {
+                Some(source) => Some(FoldedMessage::message_field(&source, name, fields)),
+                None => source::<TextMessage>(fields)?.map(|one| one.get().field(name, fields)),
+            },
             Self::Meta => source::<FoldedMessage>(fields)?
                 .map(|source| FoldedMessage::meta_field(&source, name, fields)),
             Self::Usage => {

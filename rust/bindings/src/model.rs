@@ -95,11 +95,22 @@ impl Model {
         name: &Bound<'py, PyString>,
         source: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        self.lazy_with(name, source, |_| Ok(()))
+    }
+
+    /// Build a lazy model, some of whose fields are made at once.
+    pub(crate) fn lazy_with<'py>(
+        &self,
+        name: &Bound<'py, PyString>,
+        source: &Bound<'py, PyAny>,
+        fill: impl FnOnce(&Fields<'py>) -> PyResult<()>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let py = source.py();
-        let entries = PyDict::new(py);
-        entries.set_item(name, source)?;
+        let entries = Fields(PyDict::new(py));
+        entries.0.set_item(name, source)?;
+        fill(&entries)?;
         let model = self.plan(py)?.class.instance(py)?;
-        set_dict(&model, Some(&entries))?;
+        set_dict(&model, Some(&entries.0))?;
         Ok(model)
     }
 }

@@ -6,11 +6,11 @@
 
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyString};
+use pyo3::types::{PyDict, PyList, PyString};
 use uuid::Uuid;
 
 use crate::clock::{self, Timestamp};
-use crate::folded;
+use crate::folded::{self, SOURCE};
 use crate::imports::VALIDATED_MESSAGE;
 use crate::snapshot;
 
@@ -35,16 +35,38 @@ pub(crate) fn message_of_text<'py>(
 fn make<'py>(role: &Bound<'py, PyAny>, text: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyAny>> {
     let py = text.py();
     let part = snapshot::TEXT.make(py, |fields| fields.set(intern!(py, "text"), text))?;
-    let meta = folded::META.make(py, |fields| {
-        fields.set(intern!(py, "parse_errors"), PyList::empty(py))?;
-        fields.set(intern!(py, "warnings"), PyList::empty(py))?;
-        fields.set(intern!(py, "approvals"), PyList::empty(py))
-    })?;
-    folded::MESSAGE.make(py, |fields| {
-        fields.set(intern!(py, "id"), folded::message_id(py, Uuid::new_v4())?)?;
+    let source = TextMessage { id: Uuid::new_v4(), at: Timestamp::now() };
+    folded::MESSAGE.lazy_with(intern!(py, SOURCE), Bound::new(py, source)?.as_any(), |fields| {
         fields.set(intern!(py, "role"), role)?;
-        fields.set(intern!(py, "parts"), PyList::new(py, [part])?)?;
-        fields.set(intern!(py, "timestamp"), clock::to_datetime(py, Timestamp::now())?)?;
-        fields.set(intern!(py, "meta"), meta)
+        fields.set(intern!(py, "parts"), PyList::new(py, [part])?)
     })
+}
+
+/// Source of the fields that a message of one text makes when they are first read: rendering reads none of them.
+#[pyclass(frozen, module = "deltafold._core")]
+pub(crate) struct TextMessage {
+    id: Uuid,
+    at: Timestamp,
+}
+
+impl TextMessage {
+    /// Make a field of `Message` and keep it in `fields`, as [`folded::FoldedMessage::message_field`] does.
+    pub(crate) fn field<'py>(
+        &self,
+        name: &Bound<'py, PyString>,
+        fields: &Bound<'py, PyDict>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = name.py();
+        let value = match name.to_str()? {
+            "id" => folded::message_id(py, self.id)?,
+            "timestamp" => clock::to_datetime(py, self.at)?,
+            "meta" => folded::META.make(py, |fields| {
+                fields.set(intern!(py, "parse_errors"), PyList::empty(py))?;
+                fields.set(intern!(py, "warnings"), PyList::empty(py))?;
+                fields.set(intern!(py, "approvals"), PyList::empty(py))
+            })?,
+            _ => folded::default(&folded::MESSAGE, name)?,
+        };
+        folded::keep(fields, name, value)
+    }
 }

@@ -27,10 +27,12 @@ use crate::try_lock::TryLock;
 ///     limits: the limits of the call.
 ///     watch: limits the waits.
 ///     read: returns an awaitable of the next bytes, which are empty at the end; read instead of `chunks`.
+///     first: replaces `read` until the first bytes came.
 #[pyclass(frozen, module = "deltafold._core")]
 pub(crate) struct AsyncTimedChunks {
     chunks: Py<PyAny>,
     read: Option<Py<PyAny>>,
+    first: Option<Py<PyAny>>,
     limits: Py<CallLimits>,
     watch: Watch,
     first_byte: Option<f64>,
@@ -51,7 +53,8 @@ impl AsyncTimedChunks {
     /// Return what drives the next read.
     pub(crate) fn next<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let (py, chunks) = (this.py(), this.get());
-        let read = match &chunks.read {
+        let first = chunks.first.as_ref().filter(|_| !chunks.begun.load(Ordering::Relaxed));
+        let read = match first.or(chunks.read.as_ref()) {
             Some(read) => read.bind(py).call0()?,
             None => chunks.chunks.bind(py).call_method0(intern!(py, "__anext__"))?,
         };
@@ -164,17 +167,19 @@ impl AsyncTimedChunks {
 #[pymethods]
 impl AsyncTimedChunks {
     #[new]
-    #[pyo3(signature = (chunks, limits, watch, read=None))]
+    #[pyo3(signature = (chunks, limits, watch, read=None, first=None))]
     fn new(
         chunks: Py<PyAny>,
         limits: Bound<'_, CallLimits>,
         watch: Bound<'_, PyAny>,
         read: Option<Py<PyAny>>,
+        first: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         let py = limits.py();
         Ok(Self {
             chunks,
             read,
+            first,
             first_byte: limits.get().seconds(intern!(py, "first_byte"))?,
             idle: limits.get().seconds(intern!(py, "idle"))?,
             limits: limits.unbind(),
@@ -199,6 +204,7 @@ impl AsyncTimedChunks {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.chunks)?;
         visit.call(&self.read)?;
+        visit.call(&self.first)?;
         visit.call(&self.limits)?;
         match &self.watch {
             Watch::Task(watch) => visit.call(watch),

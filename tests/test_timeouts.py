@@ -208,6 +208,28 @@ def test_a_function_that_reads_replaces_the_iterator(loop: str) -> None:
 
 
 @every_loop
+def test_a_function_reads_until_the_first_bytes_came(loop: str) -> None:
+    async def main() -> None:
+        pieces = [b"b", b""]
+        asked: list[str] = []
+
+        async def read() -> bytes:
+            return pieces.pop(0)
+
+        async def first() -> bytes:
+            asked.append("first")
+            await anyio.sleep(0)
+            return b"a"
+
+        limits = Limits(Timeouts())
+        chunks = AsyncTimedChunks(Chunks(9), limits, watch(), read, first)
+        assert [chunk async for chunk in chunks] == [b"a", b"b"]
+        assert asked == ["first"]
+
+    run(loop, main)
+
+
+@every_loop
 def test_the_whole_call_ends_a_read_that_may_take_longer(loop: str) -> None:
     async def main() -> None:
         chunks = timed(Chunks(0.01, 9), first_byte=30, idle=30, total=0.1)

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Generator
 from contextlib import contextmanager
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from deltafold._core import AsyncTimedChunks, TaskWatch
@@ -218,7 +219,7 @@ def test_a_function_reads_until_the_first_bytes_came(loop: str) -> None:
 
         async def first() -> bytes:
             asked.append("first")
-            await anyio.sleep(0)
+            await anyio.lowlevel.checkpoint()
             return b"a"
 
         limits = Limits(Timeouts())

@@ -121,21 +121,21 @@ impl ResponseHeaders {
         Ok(self.texts(py)?.repr()?.to_string())
     }
 
-    #[pyo3(signature = (name, default=None, /))]
+    #[pyo3(signature = (key, default=None, /))]
     fn get<'py>(
         &self,
-        name: &Bound<'py, PyAny>,
+        key: &Bound<'py, PyAny>,
         default: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let py = name.py();
+        let py = key.py();
         if self.texts.get(py).is_none()
-            && let Ok(name) = name.cast::<PyString>()
+            && let Ok(name) = key.cast::<PyString>()
             && let Ok(name) = name.to_str()
             && !self.may_have(py, name)
         {
             return Ok(default);
         }
-        Ok(self.texts(py)?.get_item(name)?.or(default))
+        Ok(self.texts(py)?.get_item(key)?.or(default))
     }
 
     fn keys<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {

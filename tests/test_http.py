@@ -8,9 +8,10 @@ import sys
 import threading
 import time
 import zlib
-from collections.abc import Generator, Iterator
+from collections.abc import AsyncIterator, Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from typing import Any
 
 import aiohttp
 import anyio
@@ -470,6 +471,32 @@ def test_the_hooks_of_an_httpx_client_see_the_body(server: ReplayServer) -> None
 
     asyncio.run(main())
     assert seen == [server.requests[0].body] * 3
+
+
+class Upper(httpx2.AsyncClient):
+    """Makes bodies in its own way."""
+
+    def build_request(self, *given: Any, **options: Any) -> httpx2.Request:  # noqa: ANN401
+        content: bytes = options.pop("content")
+
+        async def parts() -> AsyncIterator[bytes]:
+            yield content.upper()
+
+        options["headers"] |= {"content-length": str(len(content))}
+        body = parts() if b"parts" in content else content.upper()
+        return super().build_request(*given, content=body, **options)
+
+
+@pytest.mark.parametrize("content", [b"whole", b"in parts"])
+def test_a_body_that_an_httpx_client_makes_is_sent(content: bytes, server: ReplayServer) -> None:
+    async def main() -> None:
+        async with Upper() as client:
+            request = replace(request_to(server.url), content=content)
+            source = await open_http_async(client, request)
+            await source.close()
+
+    asyncio.run(main())
+    assert server.requests[0].body == content.upper()
 
 
 class Silent(httpx2.AsyncBaseTransport):

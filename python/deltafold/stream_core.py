@@ -69,6 +69,24 @@ class CallerError(Exception):
     """Carries an exception of the caller's code past the handling of transport failures."""
 
 
+def of_the_caller(raised: BaseException) -> BaseException:
+    """Mark an exception of the caller's code, which is no failure of the transport."""
+    if not isinstance(raised, Exception):
+        return raised
+    marked = CallerError()
+    marked.__cause__ = raised
+    return marked
+
+
+async def finished(result: object) -> None:
+    """Await the result of the caller's code, if it is awaitable."""
+    if isinstance(result, Awaitable):
+        try:
+            await result
+        except Exception as exception:
+            raise CallerError from exception
+
+
 class Observer(Protocol):
     """Observer of a stream, for telemetry; it must not raise."""
 

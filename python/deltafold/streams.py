@@ -42,6 +42,8 @@ from deltafold.stream_core import (
     Read,
     Status,
     StreamCore,
+    finished,
+    of_the_caller,
 )
 from deltafold.transports.draining import adrain, drain
 from deltafold.transports.response_info import ResponseInfo
@@ -271,7 +273,7 @@ class DeltaStream(_Stream):
 
     def _tee_failed(self, raised: BaseException) -> DeltaBatch:
         """Handle an exception of the tee."""
-        return self._failed(_of_the_caller(raised))
+        return self._failed(of_the_caller(raised))
 
     def _failed(self, failure: BaseException) -> DeltaBatch:
         """Handle an exception of a read: raise the caller's own, and fold one of the transport."""
@@ -437,7 +439,7 @@ class AsyncDeltaStream(_Stream):
             self._guard = SourceGuard(core, self._source, type(self))
             core.opened(self._source)
             if core.call.after_headers is not None:
-                await _finished(core.after_headers())
+                await finished(core.after_headers())
         return self._source.chunks
 
     async def _received(self, chunk: bytes | None) -> DeltaBatch:
@@ -449,14 +451,14 @@ class AsyncDeltaStream(_Stream):
     async def _teed(self, chunk: bytes, waiting: object) -> DeltaBatch:
         """Handle a chunk whose tee returned something, which may have to be awaited."""
         try:
-            await _finished(waiting)
+            await finished(waiting)
         except BaseException as exception:  # noqa: BLE001 - raised again
             return await self._failed(exception)
         return self._stepped(chunk)
 
     async def _tee_failed(self, raised: BaseException) -> DeltaBatch:
         """Handle an exception of the tee."""
-        return await self._failed(_of_the_caller(raised))
+        return await self._failed(of_the_caller(raised))
 
     async def _failed(self, failure: BaseException) -> DeltaBatch:
         """Handle an exception of a read: raise the caller's own, and fold one of the transport."""
@@ -526,24 +528,6 @@ class AsyncDeltaStream(_Stream):
                 await source.close()
             except Exception:  # noqa: BLE001, S110 - as said
                 pass
-
-
-def _of_the_caller(raised: BaseException) -> BaseException:
-    """Mark an exception of the caller's code, which is no failure of the transport."""
-    if not isinstance(raised, Exception):
-        return raised
-    marked = CallerError()
-    marked.__cause__ = raised
-    return marked
-
-
-async def _finished(result: object) -> None:
-    """Await the result of the caller's code, if it is awaitable."""
-    if isinstance(result, Awaitable):
-        try:
-            await result
-        except Exception as exception:
-            raise CallerError from exception
 
 
 def stream(

@@ -9,7 +9,7 @@ follow a redirect that keeps the method and the body (307, 308) to the same orig
 receive the key. A limit that is exceeded is a `TimeoutError` that names it.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache, lru_cache
 from importlib import import_module
@@ -457,9 +457,7 @@ def _sending_httpx(
     }
     sent = _httpx_request(client, request, {"timeout": seconds})
     kind: type = type(sent.stream)
-    stream: Any = _announced_stream(kind)(request.content)
-    stream.begins = waits.begin_answer
-    sent.stream = stream
+    sent.stream = _announced_stream(kind)(sent.stream, waits.begin_answer)
     return client.send(sent, stream=True, follow_redirects=False)
 
 
@@ -479,20 +477,39 @@ def _httpx_request(
 
 
 @cache
-def _announced_stream(kind: Any) -> Any:  # noqa: ANN401 - a class of httpx, and a subclass of it
+def _announced_stream(kind: type) -> Any:  # noqa: ANN401 - a subclass of a class of httpx
     """Make a class of bodies that report their sending.
 
     A `trace` extension would cost two coroutines for each of its stages, and only httpcore has it.
     """
+    base: Any = next((one for one in kind.__mro__ if one.__name__ == "AsyncByteStream"), kind)
 
-    class AnnouncedStream(kind):  # type: ignore[misc]  # of an argument
-        begins: Callable[[], None]
+    class AnnouncedStream(base):  # type: ignore[misc]  # of an untyped variable
+        """Wraps the body of the request, which a subclass of the client may have changed."""
+
+        def __init__(self, stream: _AnyStream, begins: Callable[[], None]) -> None:
+            self.stream = stream
+            self.begins = begins
+
+        def __iter__(self) -> Iterator[bytes]:
+            return iter(self.stream)
 
         def __aiter__(self) -> AsyncIterator[bytes]:
             self.begins()
-            return cast("AsyncIterator[bytes]", super().__aiter__())  # pyright: ignore[reportUnknownMemberType] - as above
+            return aiter(self.stream)
+
+        async def aclose(self) -> None:
+            await self.stream.aclose()
 
     return AnnouncedStream
+
+
+class _AnyStream(Protocol):
+    """Body of a request of httpx."""
+
+    def __iter__(self) -> Iterator[bytes]: ...
+    def __aiter__(self) -> AsyncIterator[bytes]: ...
+    async def aclose(self) -> None: ...
 
 
 @lru_cache(maxsize=128)

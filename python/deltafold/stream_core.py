@@ -70,7 +70,7 @@ class CallerError(Exception):
 
 
 def of_the_caller(raised: BaseException) -> BaseException:
-    """Mark an exception of the caller's code, which is no failure of the transport."""
+    """Mark an exception of the caller's code, to distinguish it from failures of the transport."""
     if not isinstance(raised, Exception):
         return raised
     marked = CallerError()

@@ -259,7 +259,7 @@ def source_of_aiohttp(response: object) -> AsyncSource:
         over_connection=True,
         is_over=getattr(content, "at_eof", None),
         read=None if read is None else partial(read, _READ_BYTES),
-        # A part of what came with the headers would take longer to read than all of it.
+        # aiohttp returns all bytes that came with the headers faster than a limited number of them.
         first=content.readany if 0 < came <= _READ_BYTES else None,
     )
 

@@ -35,10 +35,14 @@ impl CallLimits {
         self.timeouts.bind(limit.py()).getattr(limit)?.extract()
     }
 
-    /// Return the seconds until the whole call has to be over; `None` without such a limit.
-    pub(crate) fn left(&self) -> Option<f64> {
-        let ends = (*self.ends())?;
-        Some(ends.saturating_duration_since(Instant::now()).as_secs_f64())
+    /// Shorten the seconds of a wait to those until the whole call has to be over.  Return true if it is shortened.
+    pub(crate) fn shorten(&self, seconds: Option<f64>) -> (Option<f64>, bool) {
+        let Some(ends) = *self.ends() else { return (seconds, false) };
+        let left = ends.saturating_duration_since(Instant::now()).as_secs_f64();
+        match seconds {
+            Some(seconds) if seconds < left => (Some(seconds), false),
+            _ => (Some(left), true),
+        }
     }
 }
 
@@ -55,13 +59,9 @@ impl CallLimits {
         &self,
         limit: Bound<'py, PyString>,
     ) -> PyResult<(Bound<'py, PyString>, Option<f64>)> {
-        let (seconds, total) = (self.seconds(&limit)?, self.left());
-        match total {
-            Some(left) if seconds.is_none_or(|seconds| left <= seconds) => {
-                Ok((intern!(limit.py(), "total").clone(), total))
-            }
-            _ => Ok((limit, seconds)),
-        }
+        let (seconds, by_total) = self.shorten(self.seconds(&limit)?);
+        let first = if by_total { intern!(limit.py(), "total").clone() } else { limit };
+        Ok((first, seconds))
     }
 
     /// Let the call take so many seconds at most from now on.

@@ -1,8 +1,9 @@
-//! Messages of one text: what most calls send, made at the cost of their dicts.
+//! Messages of one text, which most calls send.
 //!
 //! In: a role and a text.  Out: a `Message`, as pydantic's validation would make it.
 //!
-//! Law: the caller has checked that the role may hold a text.
+//! Laws: the caller has checked that the role may hold a text.  The id and the time are those of the call, although their Python
+//! objects are made when they are first read.
 
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -16,10 +17,10 @@ use crate::snapshot;
 
 /// Make a message of the system or the user with one text, without pydantic's validation.
 ///
-/// pydantic validates what is no plain string of Unicode, because its error names the place.
+/// pydantic makes a message of any other object and of a text with a lone surrogate: its error names the position.
 ///
 /// Raises:
-///     ValidationError: the text is no string, or has a lone surrogate.
+///     ValidationError: the text has a lone surrogate, or it is another object.
 #[pyfunction]
 #[pyo3(signature = (role, text, /))]
 pub(crate) fn message_of_text<'py>(
@@ -42,7 +43,7 @@ fn make<'py>(role: &Bound<'py, PyAny>, text: &Bound<'py, PyString>) -> PyResult<
     })
 }
 
-/// Source of the fields that a message of one text makes when they are first read: rendering reads none of them.
+/// Source of the fields that are made when they are first read, because rendering needs only the role and the part.
 #[pyclass(frozen, module = "deltafold._core")]
 pub(crate) struct TextMessage {
     id: Uuid,

@@ -84,10 +84,9 @@ impl AsyncTimedChunks {
     /// Return the seconds that the next wait may take.
     fn seconds(&self) -> Option<f64> {
         let (_, seconds) = self.limit();
-        let total = self.limits.get().left();
-        let by_total = total.is_some_and(|left| seconds.is_none_or(|seconds| left <= seconds));
+        let (seconds, by_total) = self.limits.get().shorten(seconds);
         self.by_total.store(by_total, Ordering::Relaxed);
-        if by_total { total } else { seconds }
+        seconds
     }
 
     /// Resume a read with an answer or an exception of the event loop.  `waited` is whether it has waited before.

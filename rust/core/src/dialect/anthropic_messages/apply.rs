@@ -1,9 +1,8 @@
 //! State of a Messages stream, and the application of events to it.
 
-use std::collections::BTreeMap;
-
 use super::blocks::{append_member, is_empty_container, provider_block};
 use super::deltas::BlockDelta;
+use super::open_blocks::OpenBlocks;
 use super::read::{self, Event, EventTemplate, Message};
 
 use super::facts::FACTS;
@@ -18,8 +17,7 @@ use crate::sink::DeltaSink;
 pub struct State {
     seen_message: bool,
     message_id: Option<String>,
-    /// The open blocks.  Boxed, because a node of the map allocates room for eleven values.
-    blocks: BTreeMap<i64, Box<Block>>,
+    blocks: OpenBlocks<Block>,
     last_index: i64,
 }
 
@@ -59,7 +57,7 @@ impl Protocol for State {
                 self.last_index = index;
                 self.close_block(index, CallEnd::Finish(FinishReason::Other), sink);
                 if let Some(block) = State::open_block(block, sink) {
-                    self.blocks.insert(index, Box::new(block));
+                    self.blocks.insert(index, block);
                 }
             }
             Event::BlockStop { index } => {
@@ -95,15 +93,15 @@ impl Protocol for State {
     }
 
     fn close(&mut self, sink: &mut DeltaSink<'_>) {
-        while let Some((index, _)) = self.blocks.first_key_value() {
+        while let Some(index) = self.blocks.first_index() {
             // A call that is still open ends with the stream, because its end depends on the end of the stream.
-            self.close_block(*index, CallEnd::Cut, sink);
+            self.close_block(index, CallEnd::Cut, sink);
         }
     }
 }
 
 fn finish(reason: Str<'_>, sink: &mut DeltaSink<'_>) {
-    let raw = reason.text();
+    let raw = reason.unescaped();
     sink.finish(FACTS.finish_reasons.reason(&raw), &raw);
 }
 
@@ -116,8 +114,8 @@ impl State {
                 return;
             }
             sink.warn("spliced_message", "another message began inside the stream", None);
-            while let Some((index, _)) = self.blocks.first_key_value() {
-                self.close_block(*index, CallEnd::Abandoned, sink);
+            while let Some(index) = self.blocks.first_index() {
+                self.close_block(index, CallEnd::Abandoned, sink);
             }
             sink.restart();
             if let Some(model) = model {
@@ -243,7 +241,7 @@ impl State {
     #[expect(clippy::inline_always, reason = "as above")]
     fn block_delta(&mut self, index: Option<i64>, delta: BlockDelta<'_>, sink: &mut DeltaSink<'_>) {
         let index = index.unwrap_or(self.last_index);
-        match (self.blocks.get_mut(&index).map(Box::as_mut), delta) {
+        match (self.blocks.get_mut(index), delta) {
             (Some(Block::Text(part)), BlockDelta::Text(text))
             | (Some(Block::Thinking(part)), BlockDelta::Thinking(text)) => sink.text(*part, text),
             (Some(Block::ToolUse { call, input }), BlockDelta::InputJson(text)) => {
@@ -257,7 +255,7 @@ impl State {
     }
 
     fn rare_delta(&mut self, index: i64, delta: BlockDelta<'_>, sink: &mut DeltaSink<'_>) {
-        match (self.blocks.get_mut(&index).map(Box::as_mut), delta) {
+        match (self.blocks.get_mut(index), delta) {
             (Some(Block::Thinking(part)), BlockDelta::Signature(text)) => {
                 if !text.is_empty() {
                     sign(*part, text, sink);
@@ -315,12 +313,12 @@ impl State {
             },
             _ => Block::Text(sink.open_block(PartKind::Text)),
         };
-        self.blocks.insert(index, Box::new(block));
+        self.blocks.insert(index, block);
         self.block_delta(Some(index), delta, sink);
     }
 
     fn close_block(&mut self, index: i64, how: CallEnd, sink: &mut DeltaSink<'_>) {
-        if let Some(mut block) = self.blocks.remove(&index) {
+        if let Some(mut block) = self.blocks.remove(index) {
             Self::end_block(&mut block, how, sink);
         }
     }

@@ -17,6 +17,7 @@ mod apply;
 mod blocks;
 mod deltas;
 pub mod facts;
+mod open_blocks;
 mod read;
 pub mod write;
 

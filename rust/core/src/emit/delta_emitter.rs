@@ -28,7 +28,8 @@ pub(super) struct DeltaEmitter {
     pub(super) seq: u64,
     pub(super) model: String,
     pub(super) response_id: String,
-    pub(super) started_model: String,
+    /// The model of `start`, if it is not `model`.
+    pub(super) started_model: Option<String>,
     pub(super) next_part: u32,
     pub(super) message_bytes: usize,
     pub(super) state_bytes: usize,
@@ -79,19 +80,34 @@ impl DeltaEmitter {
         if self.response_id.is_empty() {
             self.response_id.push_str(options.request_id.as_deref().unwrap_or(&options.run_id));
         }
-        // The requested model is used for now.  A model that the body names later still counts as a change.
-        let asked = options.model_id.as_deref().unwrap_or("");
-        let model = if self.model.is_empty() { asked } else { self.model.as_str() };
-        model.clone_into(&mut self.started_model);
-        self.seq += 1;
-        let payload = Payload::Start {
-            model_id: self.started_model.as_str(),
-            request_id: self.response_id.as_str(),
+        let model_id = if self.model.is_empty() {
+            // The requested model is used for now.  A model that the body names later still counts as a change.
+            let asked = options.model_id.as_deref().unwrap_or("");
+            self.started_model = Some(asked.to_owned());
+            asked
+        } else {
+            self.model.as_str()
         };
+        self.seq += 1;
+        let payload = Payload::Start { model_id, request_id: self.response_id.as_str() };
         let raw = self.raw.take();
         let delta = Delta { seq: self.seq, payload, provider_raw: raw.as_deref() };
         check(&mut self.laws, &delta);
         out.delta(&delta);
+    }
+
+    /// Set the model of the answer.
+    pub(super) fn set_model(&mut self, model: String) {
+        let before = std::mem::replace(&mut self.model, model);
+        if self.phase != Phase::Waiting {
+            self.started_model.get_or_insert(before);
+        }
+    }
+
+    /// Return the model of the answer, if `start` had another one.
+    pub(super) fn changed_model(&self) -> Option<&str> {
+        let started = self.started_model.as_deref()?;
+        Some(self.model.as_str()).filter(|model| !model.is_empty() && *model != started)
     }
 
     /// Check `used` against a bound.  Returns false from the first excess on.

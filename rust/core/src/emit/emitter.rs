@@ -53,7 +53,7 @@ impl Emitter {
                 seq: 0,
                 model: String::new(),
                 response_id: String::new(),
-                started_model: String::new(),
+                started_model: None,
                 next_part: 0,
                 message_bytes: 0,
                 state_bytes: 0,
@@ -100,6 +100,15 @@ impl Emitter {
     /// Follow the answer with this number.
     pub(crate) fn follow(&mut self, number: u64) {
         Arc::make_mut(&mut self.deltas.options).choice = number;
+    }
+
+    /// Replace the options before the first byte; the number of the answer stays.
+    pub(crate) fn set_options(&mut self, options: &Arc<StreamOptions>) {
+        let number = self.deltas.options.choice;
+        self.deltas.options = Arc::clone(options);
+        if number != options.choice {
+            self.follow(number);
+        }
     }
 
     /// Note that a limit was reached.  The end of the frame ends the stream.
@@ -193,7 +202,7 @@ impl<'a> EmitterSink<'a> {
             && deltas.model.is_empty()
             && deltas.is_identifier(model)
         {
-            deltas.model = model.text();
+            deltas.set_model(model.text());
         }
         if deltas.phase == Phase::Waiting {
             if let Some(id) = response_id
@@ -217,7 +226,7 @@ impl<'a> EmitterSink<'a> {
     pub fn model_changed(&mut self, model: Str<'_>) {
         let deltas = &mut self.emitter.deltas;
         if deltas.is_identifier(model) {
-            deltas.model = model.text();
+            deltas.set_model(model.text());
         }
     }
 

@@ -112,9 +112,7 @@ impl EmitterSink<'_> {
         }
         let deltas = &mut self.emitter.deltas;
         deltas.start(self.out);
-        let model = Some(&deltas.model)
-            .filter(|model| !model.is_empty() && **model != deltas.started_model)
-            .cloned();
+        let model = deltas.changed_model().map(str::to_owned);
         deltas.send(
             self.out,
             Payload::Done {

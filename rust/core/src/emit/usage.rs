@@ -23,17 +23,17 @@ impl EmitterSink<'_> {
         if !self.take_repeated_bytes(known, record.len()) {
             return;
         }
-        let merged = match &self.emitter.usage_record {
-            Some(known) => known.merged(record, table),
-            None => UsageRecord::first(record, table),
+        let merged = match self.emitter.usage_record.take() {
+            Some(mut known) => {
+                known.merge(record, table);
+                known
+            }
+            None => Box::new(UsageRecord::first(record, table)),
         };
         if let Some(numbers) = merged.numbers() {
             self.usage(&Counts::from_numbers(table, numbers), merged.json());
         }
-        match &mut self.emitter.usage_record {
-            Some(known) => **known = merged,
-            first => *first = Some(Box::new(merged)),
-        }
+        self.emitter.usage_record = Some(merged);
     }
 
     /// Return true after the first record of [`Self::merge_usage`].

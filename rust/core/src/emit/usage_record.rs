@@ -25,10 +25,12 @@ impl UsageRecord {
         Self::new(json::compact(record), table)
     }
 
-    /// Return this record with a later one merged into it.
-    pub(super) fn merged(&self, record: &str, table: &UsageTable) -> Self {
-        self.merged_in_one_pass(record, table)
-            .unwrap_or_else(|| Self::new(json::merge_deep(&self.json, record), table))
+    /// Merge a later record into this one.
+    pub(super) fn merge(&mut self, record: &str, table: &UsageTable) {
+        match self.merge_in_one_pass(record, table) {
+            Some(json) => self.json = json,
+            None => *self = Self::new(json::merge_deep(&self.json, record), table),
+        }
     }
 
     pub(super) fn json(&self) -> &str {
@@ -39,18 +41,19 @@ impl UsageRecord {
         self.numbers.as_ref()
     }
 
-    /// Merge a record and read its numbers in one pass; `None` for records that need another reading of the result.
-    fn merged_in_one_pass(&self, record: &str, table: &UsageTable) -> Option<Self> {
-        let mut numbers = self.numbers?;
+    /// Read the numbers of a later record, and return the JSON of both in the same pass.
+    ///
+    /// `None` for records that need another reading of the result; the numbers are invalid then.
+    fn merge_in_one_pass(&mut self, record: &str, table: &UsageTable) -> Option<String> {
+        let numbers = self.numbers.as_mut()?;
         let mut patch = Patch::default();
         let read = Reader::trusted(record).entries(|reader, key| {
             let start = reader.position();
-            table.read_member(reader, key.raw, &mut numbers)?;
+            table.read_member(reader, key.raw, numbers)?;
             patch.add(key, reader.since(start));
             Result::Ok(())
         });
         read.ok()?;
-        let json = json::merge_patch(&self.json, &patch).filter(|_| numbers.can_grow())?;
-        Some(Self { json, numbers: Some(numbers) })
+        json::merge_patch(&self.json, &patch).filter(|_| numbers.can_grow())
     }
 }

@@ -5,6 +5,8 @@
 //! Laws: a token is unescaped only if its text is needed and it holds an escape.  A surrogate pair may be cut between two
 //! tokens.  A lone surrogate becomes U+FFFD and is counted.
 
+use std::borrow::Cow;
+
 use super::tokens::{first_backslash, special};
 
 /// String token with its escapes.
@@ -103,19 +105,24 @@ impl<'a> Str<'a> {
 
     /// Return the unescaped text as a new string; lone surrogates become U+FFFD.
     pub fn text(&self) -> String {
+        self.unescaped().into_owned()
+    }
+
+    /// Return the unescaped text, borrowed if the token holds no escape; lone surrogates become U+FFFD.
+    pub fn unescaped(&self) -> Cow<'a, str> {
         if !self.escaped {
-            return self.raw.to_owned();
+            return Cow::Borrowed(self.raw);
         }
         let mut out = String::with_capacity(self.raw.len());
         let mut carry = Carry::default();
         self.decode_into(&mut out, &mut carry);
         carry.flush(&mut out);
-        out
+        Cow::Owned(out)
     }
 
     /// Return true if the unescaped text equals `other`.
     pub fn is(&self, other: &str) -> bool {
-        if self.escaped { self.text() == other } else { self.raw == other }
+        self.unescaped() == other
     }
 }
 

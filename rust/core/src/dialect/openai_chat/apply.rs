@@ -243,7 +243,7 @@ impl State {
     }
 
     fn finish(&mut self, reason: Str<'_>, sink: &mut DeltaSink<'_>) {
-        let raw = reason.text();
+        let raw = reason.unescaped();
         self.send_thinking_state(sink);
         match FACTS.finish_reasons.ending(&raw) {
             Ending::Finish(reason) => {

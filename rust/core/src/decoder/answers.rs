@@ -127,6 +127,11 @@ impl Answers {
         answers
     }
 
+    /// Replace the options before the first byte, when there is one answer.  It follows the same number as before.
+    pub(super) fn set_options(&mut self, options: &Arc<StreamOptions>) {
+        self.first.emitter.set_options(options);
+    }
+
     /// Make answer 0 from the shared content, if the stream has not shown an answer.
     fn settle(&mut self) {
         if let Some(others) = self.others.as_mut().filter(|others| others.known.is_empty()) {

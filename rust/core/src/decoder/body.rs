@@ -44,6 +44,17 @@ enum Body {
     Refused(Vec<u8>),
 }
 
+impl Body {
+    /// Return the body of a response before its first byte.
+    fn of(response: &Response) -> Self {
+        if response.is_refusal() {
+            Self::Refused(Vec::new())
+        } else {
+            Self::Unknown(BodySniffer::default())
+        }
+    }
+}
+
 impl Decoder {
     /// Build a decoder; `None` if the dialect of the options is unknown.
     pub fn new(options: Options) -> Option<Self> {
@@ -60,17 +71,13 @@ impl Decoder {
         core: impl FnOnce(Options, State) -> Core,
     ) -> Option<Self> {
         let row = dialect::find(options.stream.dialect)?;
-        let refused = options.stream.response.is_refusal();
+        let body = Body::of(&options.stream.response);
         let mut state = (row.state)();
         if let Some(shapes) = options.shapes.as_ref().filter(|_| reads_as_most(&options)) {
             state.share(shapes);
         }
         Some(Self {
-            body: if refused {
-                Body::Refused(Vec::new())
-            } else {
-                Body::Unknown(BodySniffer::default())
-            },
+            body,
             usual: row.framing,
             markup: options.markup.clone(),
             shapes: options.shapes.clone(),
@@ -90,20 +97,11 @@ impl Decoder {
 
     /// Set the status and the headers of the response.  Return false, without an effect, after the first byte.
     pub fn set_response(&mut self, response: Response) -> bool {
-        self.answer_to(response, Core::new)
-    }
-
-    pub(super) fn answer_to(
-        &mut self,
-        response: Response,
-        core: impl FnOnce(Options, State) -> Core,
-    ) -> bool {
-        let mut options = self.options();
-        options.stream.response = response;
-        match Self::with_core(options, core) {
-            Some(fresh) if !self.fed_anything => *self = fresh,
-            _ => return false,
+        if self.fed_anything {
+            return false;
         }
+        self.body = Body::of(&response);
+        self.core.set_response(response);
         true
     }
 

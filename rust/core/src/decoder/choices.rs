@@ -41,7 +41,7 @@ impl Choices {
 
     /// Set the status and the headers of the response.  Return false, without an effect, after the first byte.
     pub fn set_response(&mut self, response: Response) -> bool {
-        self.0.answer_to(response, Core::of_all)
+        self.0.set_response(response)
     }
 
     /// Return true if no delta of any answer can follow.

@@ -18,7 +18,7 @@ use crate::framing::Bytes;
 use crate::json::Reader;
 use crate::json::scan::{JsonScan, Verdict};
 use crate::memory::{self, Report};
-use crate::provider_error::ErrorObject;
+use crate::provider_error::{ErrorObject, Response};
 use crate::sink::Sinks;
 
 /// The stages after framing.  They are separate from the framer, so that frames may borrow from it.
@@ -84,6 +84,12 @@ impl Core {
 
     pub(super) fn options(&self) -> &StreamOptions {
         &self.options
+    }
+
+    /// Set the status and the headers of the response, before the first byte.
+    pub(super) fn set_response(&mut self, response: Response) {
+        Arc::make_mut(&mut self.options).response = response;
+        self.answers.set_options(&self.options);
     }
 
     /// Return the stages of the answers.

@@ -247,6 +247,14 @@ impl Out {
         escape_line_breaks(&mut lead.text, lead.framing);
     }
 
+    /// Prepare the end of an event that repeats: its JSON behind the text.
+    pub fn rest(fill: impl FnOnce(&mut String)) -> String {
+        let mut rest = String::new();
+        fill(&mut rest);
+        escape_line_breaks(&mut rest, 0);
+        rest
+    }
+
     /// Begin an event that was prepared.
     #[inline]
     pub fn repeat(&mut self, lead: &Lead) {

@@ -37,6 +37,7 @@ mod signature;
 mod templates;
 mod token;
 
+pub use cut_frame::is_same;
 pub use event::{EventHandler, StudiedFrame, Template};
 pub use shapes::Shapes;
 pub use templates::Templates;

@@ -12,7 +12,7 @@ use super::facts::FACTS;
 use crate::emit::Counts;
 use crate::facts::{UsageMember, UsageNumbers};
 use crate::json::{self, Kind, Reader, Result, Str, leading_count};
-use crate::template::is_one_line;
+use crate::template::{is_one_line, is_same};
 
 /// The merged records of a stream.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -35,7 +35,9 @@ pub(super) struct Merged {
 struct Ahead {
     news: News,
     record: String,
-    /// Position and value of each number of a recounted record.
+    /// Index of the first number that differs in a recounted record.
+    first: usize,
+    /// Position and value of this number and of each that follows.
     counts: Vec<(Range<usize>, u64)>,
 }
 
@@ -166,17 +168,31 @@ impl Merged {
         std::mem::swap(&mut self.ahead, &mut other.ahead);
     }
 
-    /// Compare the record at the start of `text` with the last one, and return its end if only numbers differ.  The numbers
-    /// are kept for [`Self::take_counts`].
+    /// Compare the record at the start of `text` with the merged one, and return its end if only numbers differ.
+    ///
+    /// The numbers from the first different one on are kept for [`Self::take_counts`].
     fn recount(&mut self, text: &str) -> Option<usize> {
         let (known, text) = (self.record.as_bytes(), text.as_bytes());
-        let counts = &mut self.ahead.counts;
+        let Ahead { first, counts, .. } = &mut self.ahead;
         counts.clear();
-        let (mut mine, mut at) = (0, 0);
-        for (span, _) in &self.spans {
+        // Most numbers of a record repeat the last ones.
+        let mut mine = 0;
+        let repeats = |(span, _): &&(Range<usize>, _)| {
+            let range = mine..span.end + 1;
+            let (Some(known), Some(text)) = (known.get(range.clone()), text.get(range)) else {
+                return false;
+            };
+            let repeats = is_same(known, text);
+            mine = if repeats { span.end } else { mine };
+            repeats
+        };
+        *first = self.spans.iter().take_while(repeats).count();
+        let mut at = mine;
+        for (span, _) in self.spans.iter().skip(*first) {
             let literal = known.get(mine..span.start)?;
             let start = at + literal.len();
-            let (value, digits) = leading_count(text.get(at..)?.strip_prefix(literal)?)?;
+            is_same(literal, text.get(at..start)?).then_some(())?;
+            let (value, digits) = leading_count(text.get(start..)?)?;
             if digits > 1 && text.get(start) == Some(&b'0') {
                 return None;
             }
@@ -191,7 +207,9 @@ impl Merged {
 
     /// Take over the numbers of the record that was compared last.
     fn take_counts(&mut self) {
-        for ((span, member), (place, value)) in self.spans.iter_mut().zip(&self.ahead.counts) {
+        let Ahead { first, counts, .. } = &self.ahead;
+        let changed = self.spans.get_mut(*first..).unwrap_or_default();
+        for ((span, member), (place, value)) in changed.iter_mut().zip(counts) {
             span.clone_from(place);
             if let Some(member) = *member {
                 self.numbers.set(member, Some(*value));

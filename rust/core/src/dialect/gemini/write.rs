@@ -16,9 +16,9 @@ use super::write_logprobs::write_logprobs;
 use crate::base64;
 use crate::contract::{ErrorCode, Failure, FinishReason, Logprobs};
 use crate::encode::{
-    Answers, Call, Counts, Ending, Form, Lead, Order, Owner, Page, Riders, Spans, State, TextKind,
-    TextPart, WholeContent, WholePart, Writer, annotations, envelope, errors, finish_word,
-    note_reason, optional, write_compact,
+    Answers, Call, Counts, Ending, Form, Lead, Order, Out, Owner, Page, Riders, Spans, State,
+    TextKind, TextPart, WholeContent, WholePart, Writer, annotations, envelope, errors,
+    finish_word, note_reason, optional, write_compact,
 };
 use crate::fold::{MessageAssembler, Part};
 use crate::json::{ObjectWriter, members, object, write_list, write_members, write_string};
@@ -48,6 +48,8 @@ const WORDS: &[&str] = &[
 pub struct GeminiWriter<const ARRAY: bool> {
     text: Lead,
     thought: Lead,
+    /// What follows the text in a chunk of text.
+    rest: String,
     /// JSON of the annotations of other dialects.
     annotations: Vec<String>,
     /// Own sources of the text, which a whole answer has at its end: name and JSON.
@@ -371,6 +373,11 @@ impl<const ARRAY: bool> Writer for GeminiWriter<ARRAY> {
         };
         page.out.lead(&mut self.text, "", begin(TEXT));
         page.out.lead(&mut self.thought, "", begin(THOUGHT));
+        self.rest = Out::rest(|out| {
+            out.push_str("\"}]}}],");
+            let names = object(|names| write_names(names, page));
+            out.push_str(names.strip_prefix('{').unwrap_or(""));
+        });
     }
 
     fn open_text(&mut self, _: &mut Page, part: &TextPart) {
@@ -389,15 +396,8 @@ impl<const ARRAY: bool> Writer for GeminiWriter<ARRAY> {
             self.spans.add(part, text);
         }
         let lead = self.lead(part.kind);
-        let (model, id) = (&page.head.model_id, &page.head.request_id);
         page.out.repeat(lead);
-        page.out
-            .escaped(text)
-            .piece("\"}]}}],\"modelVersion\":\"")
-            .escaped(model)
-            .piece("\",\"responseId\":\"")
-            .escaped(id)
-            .piece("\"}");
+        page.out.escaped(text).piece(&self.rest);
         page.out.finish(lead);
     }
 

@@ -177,7 +177,7 @@ impl<P: Protocol> ProtocolDriver<P> {
         let Self { first, others, templates } = self;
         let max_bytes = sinks.options().limits.event_bytes;
         let mut taken = 0;
-        while let Some(rest) = bytes.after(taken).filter(|_| !sinks.ended())
+        while let Some(rest) = bytes.after(taken).filter(|rest| !rest.is_empty() && !sinks.ended())
             && let Some(end) = templates.hit_unframed(
                 rest,
                 max_bytes,

@@ -30,6 +30,12 @@ impl<'a> Bytes<'a> {
         }
     }
 
+    /// Return true without a byte.
+    #[inline]
+    pub fn is_empty(self) -> bool {
+        self.as_bytes().is_empty()
+    }
+
     /// Return a range of the bytes as text, if it is valid UTF-8.
     #[inline]
     pub fn text(self, range: Range<usize>) -> Option<&'a str> {

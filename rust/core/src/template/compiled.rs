@@ -36,4 +36,10 @@ impl<E: Template> CompiledTemplate<E> {
         let cut = self.cut.adopted(start, found, holes)?;
         Some(Self { cut, event: self.event.clone() })
     }
+
+    /// Return the template that all streams have for the frames of this shape, as [`CutFrame::of_every_stream`] does.
+    pub(super) fn of_every_stream(&self) -> Option<Self> {
+        let cut = self.cut.of_every_stream()?;
+        Some(Self { cut, event: self.event.clone() })
+    }
 }

@@ -132,6 +132,26 @@ impl CutFrame {
         true
     }
 
+    /// Return the template that [`Self::adopted`] returns for each frame of this shape that has no white space before its last
+    /// brace, apart from the texts of its holes.  `None` if each stream has a template of its own.
+    pub(super) fn of_every_stream(&self) -> Option<Self> {
+        let mut own = self.clone();
+        for span in own.spans.iter_mut().filter(|span| span.hole.is_some() && !span.changes) {
+            if span.kind != Kind::Space || !span.range.is_empty() {
+                return None;
+            }
+            span.hole = None;
+        }
+        own.cut();
+        Some(own)
+    }
+
+    /// Return true if a frame that matched this shape has no white space before its last brace.
+    pub(super) fn has_no_padding<const N: usize>(&self, holes: &Holes<'_, N>) -> bool {
+        let mut texts = self.segments.iter().zip(&holes.texts);
+        texts.all(|(segment, text)| segment.kind != Kind::Space || text.is_empty())
+    }
+
     /// Return the template of a stream for the frame that matched this one from `start` on, with the texts of its holes.
     pub(super) fn adopted<const N: usize>(
         &self,
@@ -171,7 +191,9 @@ impl CutFrame {
         }
         let end = self.frame.end.checked_add_signed(by)?;
         let frame = FramedJson { wire: found.into(), start: before, end };
-        Some(Self { name: self.name.clone(), frame, spans, segments: Vec::new() })
+        let mut own = Self { name: self.name.clone(), frame, spans, segments: Vec::new() };
+        own.cut();
+        Some(own)
     }
 
     /// Return a hash of the name and of the bytes that [`Self::open`] leaves unchanged.
@@ -217,7 +239,7 @@ impl CutFrame {
         }
     }
 
-    /// Take over the framing of another frame of the same name, unless the framing is known.
+    /// Take over the framing of another frame of the same name.
     #[cold]
     pub(super) fn know_framing(&mut self, wire: &str, frame: &[u8]) {
         let before = self.frame.start;
@@ -273,10 +295,10 @@ impl CutFrame {
         is_same(text.get(at..end)?, self.frame.wire.as_bytes().get(literal)?).then_some(end)
     }
 
-    /// Make holes of the spans in which `frame` differs; returns false for another skeleton.
+    /// Return the numbers of the spans in which `frame` differs; `None` for another skeleton.
     ///
-    /// With too many differences the template stays as before.
-    pub(super) fn widen(&mut self, frame: &[u8]) -> bool {
+    /// None are returned if there are too many for the holes of a template, which then stays as it is.
+    pub(super) fn differences(&self, frame: &[u8]) -> Option<Vec<usize>> {
         let mut order: Vec<usize> = (0..self.spans.len()).collect();
         order.sort_by_key(|at| self.spans.get(*at).map(|span| span.range.start));
         let behind = self.frame.start;
@@ -285,12 +307,8 @@ impl CutFrame {
             let Some(span) = self.spans.get(number).filter(|span| span.kind != Kind::Fixed) else {
                 continue;
             };
-            let step = || {
-                let start = self.literal(mine..behind + span.range.start, frame, at)?;
-                let (end, _) = span.kind.end(frame, start)?;
-                Some((start, end))
-            };
-            let Some((start, end)) = step() else { return false };
+            let start = self.literal(mine..behind + span.range.start, frame, at)?;
+            let (end, _) = span.kind.end(frame, start)?;
             let own = self.frame.frame().as_bytes().get(span.range.clone());
             if span.hole.is_none() && frame.get(start..end) != own {
                 differing.push(number);
@@ -298,21 +316,22 @@ impl CutFrame {
             mine = behind + span.range.end;
             at = end;
         }
-        let end = self.literal(mine..self.frame.end, frame, at);
-        if end != Some(frame.len()) {
-            return false;
-        }
+        let end = self.literal(mine..self.frame.end, frame, at)?;
         let holes = self.spans.iter().filter(|span| span.hole.is_some()).count();
         if holes + differing.len() > MAX_HOLES {
-            return true;
+            differing.clear();
         }
+        (end == frame.len()).then_some(differing)
+    }
+
+    /// Make holes of the spans with these numbers.
+    pub(super) fn widen(&mut self, differing: &[usize]) {
         for number in differing {
-            if let Some(span) = self.spans.get_mut(number) {
+            if let Some(span) = self.spans.get_mut(*number) {
                 span.hole = Some(0);
             }
         }
         self.cut();
-        true
     }
 }
 
@@ -320,7 +339,7 @@ impl CutFrame {
 ///
 /// Most literals behind a hole are a few brackets, for which calling the C library takes longer than comparing them.
 #[inline]
-fn is_same(one: &[u8], other: &[u8]) -> bool {
+pub fn is_same(one: &[u8], other: &[u8]) -> bool {
     if let (Some(first), Some(last)) = (one.first_chunk::<4>(), one.last_chunk::<4>())
         && one.len() <= 8
     {

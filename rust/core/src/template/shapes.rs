@@ -13,7 +13,6 @@
 //! - The numbers of shapes and of candidates are constant.  Looking up takes no lock, and reads no byte beyond the event.
 //! - A stream whose frames have no shapes soon stops to look them up.
 
-use std::iter;
 use std::sync::atomic::{AtomicU16, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
@@ -83,8 +82,19 @@ struct Group {
 #[derive(Debug)]
 struct Shape<E> {
     skeleton: u64,
-    template: CompiledTemplate<E>,
-    repeats: bool,
+    template: Arc<CompiledTemplate<E>>,
+    repeated: Repeated<E>,
+}
+
+/// How a stream gets a template for more frames of a shape.
+#[derive(Debug)]
+enum Repeated<E> {
+    /// Such frames do not repeat.
+    No,
+    /// Each stream has its own template: some tokens differ between streams, and not within one.
+    Adopted,
+    /// Every stream has this one, or that of the shape if its frames are padded.
+    Shared(Arc<CompiledTemplate<E>>),
 }
 
 impl<E> Default for Shapes<E> {
@@ -194,8 +204,8 @@ impl<E> PartialEq for SharedShapes<E> {
 
 /// A frame, with its framing or alone.
 pub(super) enum Sought<'a> {
-    /// Bytes before framing, and the event at their start.
-    Unframed(Bytes<'a>, WholeEvent<'a>),
+    /// Bytes before framing.
+    Unframed(Bytes<'a>),
     /// The name and the JSON of an event.
     Frame(&'a [u8], Bytes<'a>),
 }
@@ -203,7 +213,19 @@ pub(super) enum Sought<'a> {
 impl<'a> Sought<'a> {
     fn bytes(&self) -> Bytes<'a> {
         match *self {
-            Self::Unframed(bytes, _) | Self::Frame(_, bytes) => bytes,
+            Self::Unframed(bytes) | Self::Frame(_, bytes) => bytes,
+        }
+    }
+
+    /// Return the JSON of the frame, and the length that a match must have; `None` without a whole event.
+    fn whole(&self) -> Option<(&'a [u8], usize)> {
+        match *self {
+            // The feed is not searched beyond the event: comments without end would cost the rest of the feed each.
+            Self::Unframed(bytes) => {
+                let event = WholeEvent::at_start_of(bytes.as_bytes())?;
+                Some((event.data, event.bytes))
+            }
+            Self::Frame(_, bytes) => Some((bytes.as_bytes(), bytes.as_bytes().len())),
         }
     }
 }
@@ -220,7 +242,8 @@ struct Place {
 
 /// Look for the shape of a frame: at `next`, then at the positions with the signature of the frame.
 ///
-/// Streams show their shapes in the same order, and the shapes are numbered in this order.
+/// Streams show their shapes in the same order, and the shapes are numbered in this order.  A shape with its framing matches
+/// nothing but a whole event, so the event is searched for only if the next shape is another one.
 fn search<'a, 's>(
     index: &Index,
     next: u16,
@@ -229,23 +252,26 @@ fn search<'a, 's>(
     holes: &mut Holes<'a, MAX_HOLES>,
     mut read_object: impl FnMut(&mut Reader<'_>) -> bool,
 ) -> Option<Place> {
-    let (bytes, json, expected) = match *sought {
-        Sought::Unframed(bytes, event) => (bytes, event.data, event.bytes),
-        Sought::Frame(_, bytes) => (bytes, bytes.as_bytes(), bytes.as_bytes().len()),
-    };
-    let others = iter::once_with(|| signature(json))
-        .flatten()
-        .flat_map(|signature| index.positions(signature));
-    iter::once(next).chain(others).find_map(|position| {
+    let bytes = sought.bytes();
+    let mut place = |position: u16| {
         let template = cut_frame(position)?;
         let frame = &template.frame;
         let (start, end) = match *sought {
-            Sought::Unframed(..) => (0, frame.wire.len()),
+            Sought::Unframed(_) => (0, frame.wire.len()),
             Sought::Frame(name, _) if template.is_named(name) => (frame.start, frame.end),
             Sought::Frame(..) => return None,
         };
         let length = template.matches(start, end, bytes, holes, &mut read_object)?;
-        (length == expected).then_some(Place { position, start, end, length })
+        Some(Place { position, start, end, length })
+    };
+    let fits = |place: &Place| match sought {
+        Sought::Unframed(_) => true,
+        Sought::Frame(_, bytes) => place.length == bytes.as_bytes().len(),
+    };
+    place(next).filter(fits).or_else(|| {
+        let (json, length) = sought.whole()?;
+        let mut places = index.positions(signature(json)?).filter_map(place);
+        places.find(|place| place.length == length)
     })
 }
 
@@ -256,7 +282,7 @@ pub(super) struct Match<'a, E> {
     /// The JSON of the frame.
     pub(super) frame: &'a [u8],
     /// Template for more of such frames in this stream, if they repeat.
-    pub(super) template: Option<CompiledTemplate<E>>,
+    pub(super) template: Option<Arc<CompiledTemplate<E>>>,
 }
 
 impl<E: Template> SharedShapes<E> {
@@ -283,11 +309,12 @@ impl<E: Template> SharedShapes<E> {
         self.patience > 0
     }
 
-    /// Apply the event of a frame that has a shape.  `adopt` asks for a template of the stream.
+    /// Apply the event of a frame of at most `max_bytes` that has a shape.  `adopt` asks for a template of the stream.
     #[inline(never)]
     pub(super) fn apply<'a, H: EventHandler<E>>(
         &mut self,
         sought: &Sought<'a>,
+        max_bytes: usize,
         adopt: bool,
         handler: &mut H,
     ) -> Option<Match<'a, E>> {
@@ -295,7 +322,8 @@ impl<E: Template> SharedShapes<E> {
         let cut_frame = |position| shapes.get(position).map(|shape| &shape.template.cut);
         let mut holes = Holes::<MAX_HOLES>::default();
         let read = |reader: &mut Reader<'_>| handler.read_object(reader);
-        let found = search(&shapes.index, self.last, cut_frame, sought, &mut holes, read)?;
+        let found = search(&shapes.index, self.last, cut_frame, sought, &mut holes, read);
+        let found = found.filter(|found| found.length <= max_bytes)?;
         let Place { position, start, end, length } = found;
         let shape = shapes.get(position)?;
         self.patience = MAX_PATIENCE.min(self.patience + 1);
@@ -303,10 +331,15 @@ impl<E: Template> SharedShapes<E> {
         let template = &shape.template;
         handler.apply(&template.event.fill_whole(|token| template.cut.text(token, &holes)));
         let bytes = sought.bytes();
-        let own = if adopt && shape.repeats {
-            bytes.text(0..length).and_then(|found| template.adopted(start, found, &holes))
-        } else {
-            None
+        let own = match &shape.repeated {
+            _ if !adopt => None,
+            Repeated::No => None,
+            Repeated::Shared(own) if template.cut.has_no_padding(&holes) => Some(Arc::clone(own)),
+            Repeated::Shared(_) => Some(Arc::clone(template)),
+            Repeated::Adopted => {
+                let found = bytes.text(0..length);
+                found.and_then(|found| template.adopted(start, found, &holes)).map(Arc::new)
+            }
         };
         let json = template.cut.frame.start - start;
         let after = end - template.cut.frame.end;
@@ -332,7 +365,13 @@ impl<E: Template> SharedShapes<E> {
         }
         let mut template = template.clone();
         if template.cut.open(MAX_HOLES) {
-            shapes.keep(signature, Shape { skeleton, template, repeats });
+            let repeated = match template.of_every_stream() {
+                _ if !repeats => Repeated::No,
+                Some(own) => Repeated::Shared(Arc::new(own)),
+                None => Repeated::Adopted,
+            };
+            let template = Arc::new(template);
+            shapes.keep(signature, Shape { skeleton, template, repeated });
         }
     }
 }

@@ -10,7 +10,7 @@ use super::cut_frame::{CutFrame, Holes};
 use super::event::{EventHandler, StudiedFrame, Template};
 use super::shapes::{Shapes, SharedShapes, Sought};
 use super::token::MAX_TOKENS;
-use crate::framing::{Bytes, WholeEvent};
+use crate::framing::Bytes;
 use crate::memory::{self, Report};
 
 /// Maximum number of templates at a time.  Few kinds of event alternate in one stretch of a stream.
@@ -20,11 +20,16 @@ const STUDY: u32 = 16;
 /// Credit for studies at the start of a stream, and its maximum.
 const CREDIT: u32 = 16 * STUDY;
 
+/// A template of one stream or, as it is the same for all, of every stream.
+type SharedTemplate<E> = Arc<CompiledTemplate<E>>;
+
 /// The templates of a stream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Templates<E> {
-    compiled: Vec<CompiledTemplate<E>>,
-    recent: usize,
+    /// The template that matched last, where no index and no list delays the next match.
+    recent: Option<SharedTemplate<E>>,
+    /// The other templates, oldest first.
+    others: Vec<SharedTemplate<E>>,
     /// Credit that is left for studies.
     credit: u32,
     /// Memory for the spans of a studied frame.
@@ -35,7 +40,8 @@ pub struct Templates<E> {
 
 impl<E> Default for Templates<E> {
     fn default() -> Self {
-        Self { compiled: Vec::new(), recent: 0, credit: CREDIT, spans: Vec::new(), shared: None }
+        let (recent, others, spans) = (None, Vec::new(), Vec::new());
+        Self { recent, others, credit: CREDIT, spans, shared: None }
     }
 }
 
@@ -47,8 +53,8 @@ impl<E: Template> Templates<E> {
 
     /// Report the memory of the template that matched last.
     pub fn memory(&self, report: &mut Report<'_>) {
-        if let Some(template) = self.compiled.get(self.recent) {
-            memory::of(template, report);
+        if let Some(template) = &self.recent {
+            memory::of(template.as_ref(), report);
             template.cut.memory(report);
         }
     }
@@ -79,14 +85,16 @@ impl<E: Template> Templates<E> {
         let hit = self.find(handler, matches).is_some();
         if hit
             && !wire.is_empty()
-            && let Some(template) = self.compiled.get_mut(self.recent)
+            && let Some(template) = &mut self.recent
         {
-            template.cut.know_framing(std::str::from_utf8(wire).unwrap_or(""), frame);
+            know_framing(template, std::str::from_utf8(wire).unwrap_or(""), frame);
         }
         // Shapes know their framing, so that an event which was not cut had its chance before it was framed.
         hit || (wire.is_empty()
             && self.looks_up()
-            && self.hit_shape(&Sought::Frame(name, Bytes::Unchecked(frame)), handler).is_some())
+            && self
+                .hit_shape(&Sought::Frame(name, Bytes::Unchecked(frame)), frame.len(), handler)
+                .is_some())
     }
 
     /// Apply the event at the start of unframed bytes and return its length, its framing included.
@@ -104,14 +112,8 @@ impl<E: Template> Templates<E> {
             (template.frame.is_framed() && end <= max_bytes).then_some(end)
         };
         self.find(handler, matches).or_else(|| {
-            // Shapes have this form alone.  The feed is not searched beyond the event: comments without end would cost the
-            // rest of the feed each.
-            let event = Some(rest.as_bytes()).filter(|_| self.looks_up());
-            let event = event.and_then(WholeEvent::at_start_of)?;
-            if event.bytes > max_bytes {
-                return None;
-            }
-            self.hit_shape(&Sought::Unframed(rest, event), handler)
+            let sought = Some(Sought::Unframed(rest)).filter(|_| self.looks_up())?;
+            self.hit_shape(&sought, max_bytes, handler)
         })
     }
 
@@ -120,20 +122,22 @@ impl<E: Template> Templates<E> {
         self.shared.as_ref().is_some_and(SharedShapes::is_patient)
     }
 
-    /// Apply the event of a frame that has a shape of other streams, and keep its template for more of them.
+    /// Apply the event of a frame of at most `max_bytes` that has a shape of other streams, and keep its template for more of
+    /// them.
     #[inline(never)]
     fn hit_shape<H: EventHandler<E>>(
         &mut self,
         sought: &Sought<'_>,
+        max_bytes: usize,
         handler: &mut H,
     ) -> Option<usize> {
         let adopt = self.credit >= STUDY;
-        let found = self.shared.as_mut()?.apply(sought, adopt, handler)?;
+        let found = self.shared.as_mut()?.apply(sought, max_bytes, adopt, handler)?;
         if let Some(template) = found.template {
             self.credit -= STUDY;
             let name = template.cut.name().as_bytes();
-            let mut same = self.compiled.iter_mut().filter(|own| own.cut.is_named(name));
-            if !same.any(|own| own.cut.widen(found.frame)) {
+            let is_known = self.all().any(|own| own.cut.is_named(name) && widen(own, found.frame));
+            if !is_known {
                 self.keep(template);
             }
         }
@@ -147,18 +151,17 @@ impl<E: Template> Templates<E> {
         matches: impl Fn(&CutFrame, &mut Holes<'a>, &mut H) -> Option<T>,
     ) -> Option<T> {
         let mut holes = Holes::default();
-        let found =
-            matches(&self.compiled.get(self.recent)?.cut, &mut holes, handler).or_else(|| {
-                let recent = self.recent;
-                let mut others = self.compiled.iter().enumerate().filter(|(at, _)| *at != recent);
-                let (at, found) = others.find_map(|(at, template)| {
-                    Some((at, matches(&template.cut, &mut holes, handler)?))
-                })?;
-                self.recent = at;
-                Some(found)
-            })?;
+        let found = self.recent.as_ref().and_then(|own| matches(&own.cut, &mut holes, handler));
+        let found = found.or_else(|| {
+            let (other, found) = self
+                .others
+                .iter_mut()
+                .find_map(|own| matches(&own.cut, &mut holes, handler).map(|found| (own, found)))?;
+            std::mem::swap(self.recent.as_mut()?, other);
+            Some(found)
+        })?;
         self.credit = self.credit.saturating_add(1).min(CREDIT);
-        let template = self.compiled.get(self.recent)?;
+        let template = self.recent.as_ref()?;
         handler.apply(&template.event.fill(|token| template.cut.text(token, &holes)));
         Some(found)
     }
@@ -197,15 +200,12 @@ impl<E: Template> Templates<E> {
             return false;
         }
         if repeats {
-            let mut same = self.compiled.iter_mut();
-            let widened = same.find_map(|own| {
-                let own = &mut own.cut;
-                (own.is_named(frame.name.as_bytes()) && own.widen(frame.json.as_bytes()))
-                    .then_some(own)
-            });
-            if let Some(own) = widened {
-                own.know_framing(frame.wire, frame.json.as_bytes());
-                return true;
+            let (name, json) = (frame.name.as_bytes(), frame.json.as_bytes());
+            for own in self.all().filter(|own| own.cut.is_named(name)) {
+                if widen(own, json) {
+                    know_framing(own, frame.wire, json);
+                    return true;
+                }
             }
         }
         let Some(template) = CompiledTemplate::new(frame, event, ignored) else { return false };
@@ -213,20 +213,61 @@ impl<E: Template> Templates<E> {
             shared.learn(&template, repeats);
         }
         if repeats {
-            self.keep(template);
+            self.keep_learned(template);
         }
         true
     }
 
-    /// Keep a template, in the place of the oldest one if there are too many.
-    fn keep(&mut self, mut template: CompiledTemplate<E>) {
-        if self.compiled.len() < MAX_TEMPLATES {
-            template.cut.cut();
-            self.compiled.push(template);
-        } else if let Some(oldest) = self.compiled.get_mut((self.recent + 1) % MAX_TEMPLATES) {
-            template.cut.segments = std::mem::take(&mut oldest.cut.segments);
-            template.cut.cut();
-            *oldest = template;
+    /// Keep a template that the stream learned, in the memory of the one that it replaces.
+    fn keep_learned(&mut self, mut template: CompiledTemplate<E>) {
+        let is_full = self.is_full();
+        let mut replaced = self.others.first_mut().filter(|_| is_full).and_then(Arc::get_mut);
+        if let Some(replaced) = &mut replaced {
+            template.cut.segments = std::mem::take(&mut replaced.cut.segments);
         }
+        template.cut.cut();
+        match replaced {
+            Some(replaced) => {
+                *replaced = template;
+                self.others.rotate_left(1);
+            }
+            None => self.keep(Arc::new(template)),
+        }
+    }
+
+    /// Keep a template, in the place of the oldest one if there are too many.
+    fn keep(&mut self, template: SharedTemplate<E>) {
+        if self.recent.is_none() {
+            self.recent = Some(template);
+            return;
+        }
+        if self.is_full() {
+            self.others.remove(0);
+        }
+        self.others.push(template);
+    }
+
+    fn is_full(&self) -> bool {
+        self.others.len() + 1 >= MAX_TEMPLATES
+    }
+
+    fn all(&mut self) -> impl Iterator<Item = &mut SharedTemplate<E>> {
+        self.recent.iter_mut().chain(&mut self.others)
+    }
+}
+
+/// Make holes of the spans in which `frame` differs; returns false for another skeleton.
+fn widen<E: Template>(own: &mut SharedTemplate<E>, frame: &[u8]) -> bool {
+    let Some(differing) = own.cut.differences(frame) else { return false };
+    if !differing.is_empty() {
+        Arc::make_mut(own).cut.widen(&differing);
+    }
+    true
+}
+
+/// Take over the framing of another frame of the same name, unless the framing is known.
+fn know_framing<E: Template>(own: &mut SharedTemplate<E>, wire: &str, frame: &[u8]) {
+    if !own.cut.frame.is_framed() {
+        Arc::make_mut(own).cut.know_framing(wire, frame);
     }
 }

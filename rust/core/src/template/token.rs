@@ -206,9 +206,12 @@ pub fn is_one_line(text: &[u8]) -> bool {
 }
 
 /// Return the end of an object or a list on one line; it has no escapes of its own.
+///
+/// No byte behind the line is read, so that a value without an end costs no more than its line.
 fn container_end(frame: &[u8], at: usize, levels: u8) -> Option<(usize, bool)> {
-    let end = value_end(frame, at, usize::from(levels))?;
-    is_one_line(frame.get(at..end)?).then_some((end, false))
+    let value = frame.get(at..)?;
+    let line = value.get(..memchr::memchr2(b'\n', b'\r', value).unwrap_or(value.len()))?;
+    Some((at + value_end(line, 0, usize::from(levels))?, false))
 }
 
 impl Kind {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use deltafold::contract::Payload;
+use deltafold::contract::{DeltaBatch, Payload};
 use deltafold::decoder::{Decoder, Options};
 use deltafold::dialect::Shapes;
 
@@ -88,6 +88,69 @@ fn a_stream_reads_the_same_after_others_of_its_shape() {
             agree(&options(dialect), &before, &make("ghij", texts));
         }
     }
+}
+
+/// Pad the frames of a stream as Anthropic does: with spaces before the last brace, by turns of these lengths.
+fn padded(body: &[u8], lengths: &[usize]) -> Vec<u8> {
+    let text = String::from_utf8(body.to_vec()).unwrap();
+    let mut frames: Vec<String> = text.split_inclusive("\n\n").map(str::to_owned).collect();
+    for (frame, length) in frames.iter_mut().zip(lengths.iter().cycle()) {
+        let last = frame.rfind('}').unwrap();
+        frame.insert_str(last, &" ".repeat(*length));
+    }
+    frames.concat().into_bytes()
+}
+
+#[test]
+fn a_stream_with_padded_frames_reads_the_same_after_others() {
+    let body = messages("ghij", TEXTS);
+    let plain = [messages("a", TEXTS), messages("bc", &["x"])];
+    let before = [plain[0].clone(), padded(&plain[1], &[3, 1])];
+    for lengths in [&[0][..], &[0, 2], &[2, 0], &[5], &[1, 2, 3, 4, 5, 6, 7]] {
+        let body = padded(&body, lengths);
+        agree(&options("anthropic-messages"), &plain, &body);
+        agree(&options("anthropic-messages"), &before, &body);
+        agree(&options("anthropic-messages"), std::slice::from_ref(&body), &body);
+    }
+}
+
+#[test]
+fn a_template_that_streams_share_is_changed_by_none_of_them() {
+    let shapes: Arc<Shapes> = Arc::default();
+    let sharing = Options { shapes: Some(shapes), ..options("anthropic-messages") };
+    let (usual, other) = (messages("a", TEXTS), messages("bc", &["one", "two", "three"]));
+    for _ in 0..3 {
+        decode(&sharing, &usual, usual.len());
+    }
+    // This stream has taken the template, and goes on with frames that do not fit it.
+    let mut widening = Decoder::new(sharing.clone()).unwrap();
+    let body = padded(&usual, &[0, 0, 0, 0, 9, 4]);
+    let (first, rest) = body.split_at(body.len() / 2);
+    let mut deltas = DeltaBatch::default();
+    widening.feed(first, &mut deltas);
+    for body in [&usual, &other, &padded(&other, &[1, 0])] {
+        assert_eq!(
+            decode(&sharing, body, body.len()),
+            decode(&options("anthropic-messages"), body, body.len())
+        );
+    }
+    widening.feed(rest, &mut deltas);
+    let texts = deltas.iter().filter_map(|delta| match delta.payload {
+        Payload::Text { text, .. } => Some(text.to_owned()),
+        _ => None,
+    });
+    assert_eq!(texts.collect::<String>(), "onetwo\u{e9} \"three\"four");
+}
+
+#[test]
+fn an_event_over_its_limit_is_refused_although_its_shape_is_known() {
+    let usual = messages("a", TEXTS);
+    let long = messages("b", &[&"x".repeat(300)]);
+    let mut strict = options("anthropic-messages");
+    strict.stream.limits.event_bytes = 280;
+    let refused = decode(&strict, &long, long.len());
+    assert!(matches!(refused.last().unwrap().payload, Payload::Error(_)), "{refused:?}");
+    agree(&strict, &[usual.clone(), usual], &long);
 }
 
 #[test]

@@ -480,21 +480,17 @@ class AsyncDeltaStream(_Stream):
         await self._release()
         return self._stepped(failure)
 
-    def _finish(self) -> Coroutine[object, None, None] | None:
+    def _finish(self) -> Awaitable[None] | None:
         """Read the rest of the body after the terminal event, to reuse the connection.
 
-        Return None if nothing has to be awaited.
+        Return None if there is nothing to release.
         """
         core, source = self._core, self._source
         if source is None or core.busy:
             return None
-        if source.is_over is not None and source.is_over():
-            # The client has released the connection.
-            self._forget()
-            return None
-        if not (core.has_rest and source.over_connection):
-            return self._release()
-        return self._drained(source)
+        if core.has_rest and source.has_rest:
+            return self._drained(source)
+        return self._release()
 
     async def _drained(self, source: AsyncSource) -> None:
         core = self._core
@@ -519,15 +515,23 @@ class AsyncDeltaStream(_Stream):
         self._core.detach()
         self._source = self._guard = None
 
-    async def _release(self) -> None:
+    def _release(self) -> Awaitable[None]:
         source = self._source
-        if source is not None:
-            self._forget()
-            # A failure while the connection is released does not affect the received parts.
-            try:  # noqa: SIM105 - as above
-                await source.close()
-            except Exception:  # noqa: BLE001, S110 - as said
-                pass
+        if source is None:
+            return NOTHING
+        self._forget()
+        if source.is_over is not None and source.is_over():
+            # The client has released the connection.
+            return NOTHING
+        return _closed(source)
+
+
+async def _closed(source: AsyncSource) -> None:
+    # A failure while the connection is released does not affect the received parts.
+    try:  # noqa: SIM105 - as above
+        await source.close()
+    except Exception:  # noqa: BLE001, S110 - as said
+        pass
 
 
 def stream(

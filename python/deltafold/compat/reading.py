@@ -268,7 +268,7 @@ async def async_objects_of(
                 yield found
         for found in reading.finish():
             yield found
-        if reading.ended:
+        if reading.ended and source.has_rest:
             await adrain(source)
         reading.end(None)
     except Exception as failure:

@@ -50,9 +50,7 @@ def drain(source: Source, on_chunk: OnRest | None = None) -> None:
 
 
 async def adrain(source: AsyncSource, on_chunk: AsyncOnRest | None = None) -> None:
-    """Await the rest of a body; arguments are those of `drain`."""
-    if not source.has_rest:
-        return
+    """Await the rest of a body that has one; arguments are those of `drain`."""
     chunks = source.chunks
     if source.limits is not None:
         source.limits.end_within(MAX_REST_SECONDS)
@@ -64,7 +62,7 @@ async def adrain(source: AsyncSource, on_chunk: AsyncOnRest | None = None) -> No
         chunks = AsyncTimedChunks(chunks, limits, timeouts.watch())
     until = time.monotonic() + MAX_REST_SECONDS
     left = MAX_REST_BYTES
-    while left > 0 and time.monotonic() < until:
+    while True:
         try:
             chunk = await anext(chunks)
         except Exception:  # noqa: BLE001 - the stream has ended before
@@ -72,3 +70,5 @@ async def adrain(source: AsyncSource, on_chunk: AsyncOnRest | None = None) -> No
         left -= len(chunk)
         if on_chunk is not None:
             await on_chunk(chunk)
+        if left <= 0 or time.monotonic() >= until:
+            return

@@ -142,14 +142,15 @@ async def open_http_async(client: object, request: HttpRequest) -> AsyncSource:
         package = known[1]
     else:
         package = _package_of(client, known, "asynchronous")
+    given: Any = client
     limits = Limits(request.timeouts)
     waiting = watch()
     for _ in range(_MAX_REDIRECTS):
         waits = _AwaitedWaits(limits, waiting)
         if package == "aiohttp":
-            sending = _sending_aiohttp(cast("aiohttp.ClientSession", client), request, waits)
+            sending = _sending_aiohttp(given, request, waits)
         else:
-            sending = _sending_httpx(cast("httpx.AsyncClient", client), request, waits)
+            sending = _sending_httpx(given, request, waits)
         try:
             # A request may wait for a free connection of the pool as long as the call may take.
             with waiting.within(limits.of("total")[1]):
@@ -183,7 +184,8 @@ async def _onward(request: HttpRequest, source: AsyncSource) -> HttpRequest | No
         onward = _redirected(request, source.status, source.headers)
         if onward is None:
             return None
-        await adrain(source)
+        if source.has_rest:
+            await adrain(source)
     except BaseException:
         await source.close()
         raise
@@ -531,8 +533,7 @@ def _sending_aiohttp(
     read = None if request.content else waits.limits.of("first_byte")[1]
     return session.request(
         request.method,
-        # It is encoded: aiohttp would rewrite escapes that a signature counts on.
-        _yarl().URL(request.full_url, encoded=True),
+        _aiohttp_url(request.full_url),
         headers=request.headers,
         data=body,
         allow_redirects=False,
@@ -554,9 +555,10 @@ def _aiohttp_timeout(connect: float | None, read: float | None) -> "aiohttp.Clie
     return make(sock_connect=connect, sock_read=read)
 
 
-@cache
-def _yarl() -> Any:  # noqa: ANN401 - a module that aiohttp brings
-    return import_module("yarl")
+@lru_cache(maxsize=128)
+def _aiohttp_url(url: str) -> Any:  # noqa: ANN401 - a class of a module that aiohttp brings
+    # It is encoded: aiohttp would rewrite escapes that a signature counts on.
+    return import_module("yarl").URL(url, encoded=True)
 
 
 @cache

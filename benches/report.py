@@ -168,6 +168,7 @@ def tables(results: Results) -> Iterator[str]:
     }
     yield from compared_table(results, "views", "parsed view, µs a delta", "deltas", columns)
     yield from ("## Log probabilities", "")
+    yield from ("`fold()` reads a whole body, `Fold` the pieces of a stream.", "")
     columns = {
         f"{how}, {tokens:,} tokens, {alternatives} alternatives": {
             "how": how,

@@ -6,7 +6,7 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from bodies import logprob_body, logprob_feeds
-from deltafold import Fold
+from deltafold import Fold, fold
 from measuring import measure, together
 from peers import SDK_CREATE, SDK_HELPER
 from readers import FOLD
@@ -29,6 +29,17 @@ def ours(chunks: list[bytes]) -> Callable[[], int]:
             folding.feed(chunk)
         folding.close()
         logprobs = folding.message.meta.logprobs
+        assert logprobs is not None
+        return len(logprobs.logprobs)
+
+    return read
+
+
+def ours_whole(chunks: list[bytes]) -> Callable[[], int]:
+    whole = b"".join(chunks)
+
+    def read() -> int:
+        logprobs = fold(whole, DIALECT, logprobs=True).meta.logprobs
         assert logprobs is not None
         return len(logprobs.logprobs)
 
@@ -84,8 +95,8 @@ def body(how: str, tokens: int, alternatives: int) -> list[bytes]:
 @pytest.mark.parametrize("how", ["streamed", "whole"])
 def test_logprobs(benchmark: BenchmarkFixture, how: str, alternatives: int) -> None:
     chunks = body(how, SDK_TOKENS, alternatives)
-    sdk = sdk_whole if how == "whole" else sdk_create
-    reads = {FOLD: ours(chunks), SDK_CREATE: sdk(chunks)}
+    own, sdk = (ours_whole, sdk_whole) if how == "whole" else (ours, sdk_create)
+    reads = {FOLD: own(chunks), SDK_CREATE: sdk(chunks)}
     about = {"how": how, "tokens": SDK_TOKENS, "alternatives": alternatives}
     found = together(benchmark, reads, group="logprobs", **about)
     assert set(found.values()) == {SDK_TOKENS}
@@ -94,7 +105,8 @@ def test_logprobs(benchmark: BenchmarkFixture, how: str, alternatives: int) -> N
 @pytest.mark.parametrize("alternatives", ALTERNATIVES)
 @pytest.mark.parametrize("how", ["streamed", "whole"])
 def test_many_logprobs(benchmark: BenchmarkFixture, how: str, alternatives: int) -> None:
-    read = ours(body(how, MANY_TOKENS, alternatives))
+    own = ours_whole if how == "whole" else ours
+    read = own(body(how, MANY_TOKENS, alternatives))
     about = {"reader": FOLD, "how": how, "tokens": MANY_TOKENS, "alternatives": alternatives}
     assert measure(benchmark, read, group="logprobs", **about) == MANY_TOKENS
 

@@ -20,7 +20,7 @@ use crate::decoder_options::random_run_id;
 use crate::errors;
 use crate::fold_state::FoldState;
 use crate::parallel::{self, Look, Results, Stopped};
-use crate::signals;
+use crate::signals::{self, SLICE};
 use crate::text;
 
 /// Fold whole response bodies.  Each body is a separate stream with the options of `decoder`.
@@ -77,8 +77,12 @@ pub(crate) fn decode_body(
     let decode = || -> PyResult<Option<Batch>> {
         let mut batch = Batch::default();
         let Some(mut decoder) = Core::new(options) else { return Ok(None) };
-        let feed = |slice: &[u8]| decoder.feed(slice, &mut batch);
-        signals::in_slices(body, feed, signals::look_detached)?;
+        if body.len() <= SLICE {
+            decoder.feed_whole(body, &mut batch);
+        } else {
+            let feed = |slice: &[u8]| decoder.feed(slice, &mut batch);
+            signals::in_slices(body, feed, signals::look_detached)?;
+        }
         decoder.close(&mut batch);
         Ok(Some(batch))
     };
@@ -124,7 +128,12 @@ pub(crate) fn fold_one(
                 || now,
                 1,
                 |output| {
-                    signals::in_slices(piece, |slice| decoder.feed(slice, output), look)?;
+                    match pieces {
+                        [whole] if whole.len() <= SLICE => decoder.feed_whole(whole, output),
+                        _ => {
+                            signals::in_slices(piece, |slice| decoder.feed(slice, output), look)?;
+                        }
+                    }
                     if number == last {
                         decoder.close(output);
                     }

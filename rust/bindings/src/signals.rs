@@ -7,7 +7,7 @@ use std::time::Duration;
 use pyo3::prelude::*;
 
 /// Bytes between two checks for signals: some milliseconds of work, and far more than one read of a socket returns.
-pub(crate) const SLICE: usize = 1 << 20;
+pub(crate) const SLICE: usize = 8 << 20;
 
 /// Time between two checks of a thread that only waits.
 pub(crate) const PAUSE: Duration = Duration::from_millis(50);

@@ -19,6 +19,7 @@ use crate::limits::Limits;
 use crate::markup::Wanted;
 use crate::memory::Report;
 use crate::provider_error::{BODY_BYTES, Response};
+use crate::template::is_one_line;
 
 /// Bytes in any chunking → deltas.
 #[derive(Clone, Debug, PartialEq)]
@@ -120,6 +121,27 @@ impl Decoder {
         self.feed_to(bytes, &mut Alone(out));
     }
 
+    /// Decode a body that is whole as [`Self::feed`] does, before [`Self::close`].
+    ///
+    /// JSON on one line is not copied.  A feed copies it, because its line may go on.
+    pub fn feed_whole(&mut self, bytes: &[u8], out: &mut dyn Output) {
+        let is_json = bytes.first() == Some(&b'{') && self.usual == Framing::Sse;
+        let bound = self.core.options().limits.event_bytes;
+        let is_first = !self.fed_anything && !self.finished();
+        if !is_first || !is_json || bytes.len() > bound || !is_one_line(bytes) {
+            return self.feed(bytes, out);
+        }
+        let mut out = Alone(out);
+        self.begin(bytes, &mut out);
+        if let Body::Framed(Framer::Sse(_)) = self.body {
+            self.fed_anything = true;
+            self.core.stray_line(bytes, 0, false, &mut out);
+            self.forget_the_end();
+        } else {
+            self.feed_to(bytes, &mut out);
+        }
+    }
+
     /// Take the end of the body.  Afterwards the stream has its terminal.
     pub fn close(&mut self, out: &mut dyn Output) {
         self.close_to(&mut Alone(out));
@@ -162,8 +184,13 @@ impl Decoder {
             }
             Body::Unknown(_) => {}
         }
+        self.forget_the_end();
+    }
+
+    /// Drop what a body has after its terminal: such bytes are ignored, so that the state does not depend on the chunking.
+    #[inline]
+    fn forget_the_end(&mut self) {
         if self.finished() {
-            // Bytes after the terminal are ignored.  Nothing of them is kept, so the state does not depend on the chunking.
             self.body = Body::Unknown(BodySniffer::default());
             self.core.drop_bare_json();
         }

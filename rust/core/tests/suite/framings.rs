@@ -1,11 +1,12 @@
 //! The decoder detects the framing of a body, and reports a broken framing.
 
 use crate::support::binary::{chunk, event, exception, frame, headers};
-use crate::support::{Owned, decode, decode_with, decoder, fold};
-use deltafold::contract::{Failure, Payload};
+use crate::support::{Each, Owned, decode, decode_with, decoder, fold, options};
+use deltafold::contract::{Delta, Failure, Payload};
 use deltafold::decoder::Decoder;
 use deltafold::dialect::{ERROR_TABLES, REGISTRY};
 use deltafold::fold::Terminal;
+use deltafold::provider_error::Response;
 
 const CONVERSE: &str = "bedrock-converse";
 const INVOKE: &str = "bedrock-invoke";
@@ -356,5 +357,57 @@ fn a_chunk_that_cannot_be_read_is_one_clear_error() {
         let body: Vec<u8> =
             [start.clone(), event("chunk", odd)].concat().into_iter().chain(rest).collect();
         says_hi(INVOKE, &body);
+    }
+}
+
+/// Decodes a body by `feed_whole`.
+fn decode_whole(mut decoder: Decoder, body: &[u8]) -> Vec<Owned> {
+    let mut deltas = Vec::new();
+    let mut take = |delta: &Delta<&str>| deltas.push(delta.to_owned());
+    let mut out = Each(&mut take);
+    decoder.feed_whole(body, &mut out);
+    decoder.close(&mut out);
+    // Nothing follows the terminal.
+    decoder.feed_whole(body, &mut out);
+    deltas
+}
+
+#[test]
+fn a_body_that_is_known_to_be_whole_reads_the_same() {
+    let answer = r#"{"id":"c","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Hi."},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":2}}"#;
+    let refused = Response::new(ERROR_TABLES, 429, std::iter::empty(), None);
+    let bodies = [
+        answer.to_owned(),
+        format!("{answer} \t"),
+        format!("{answer}{answer}"),
+        format!("{answer} data: {{}}"),
+        format!("{answer}\n"),
+        format!(" {answer}"),
+        format!("\u{feff}{answer}"),
+        format!("data: {answer}"),
+        format!("[{answer}]"),
+        answer[..answer.len() / 2].to_owned(),
+        r#"{"error":{"message":"no","type":"overloaded_error"}}"#.to_owned(),
+        "{}".to_owned(),
+        "{".to_owned(),
+        String::new(),
+    ];
+    for row in REGISTRY {
+        for body in &bodies {
+            let mut small = options(row.name);
+            small.stream.limits.event_bytes = answer.len() - 1;
+            let mut refusal = options(row.name);
+            refusal.stream.response = refused.clone();
+            for options in [options(row.name), small, refusal] {
+                let fresh = || Decoder::new(options.clone()).expect("a dialect");
+                let expected = decode_with(fresh(), [body.as_bytes()]);
+                assert_eq!(
+                    decode_whole(fresh(), body.as_bytes()),
+                    expected,
+                    "{}: {body}",
+                    row.name
+                );
+            }
+        }
     }
 }

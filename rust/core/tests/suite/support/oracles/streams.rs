@@ -11,7 +11,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use deltafold::contract::{Delta, Laws};
+use deltafold::contract::{Delta, Laws, Output};
 use deltafold::decoder::{Decoder, Options};
 use deltafold::dialect::Shapes;
 
@@ -20,6 +20,14 @@ use super::pieces;
 
 /// Decodes the pieces and checks every delta by the laws; bytes after the end change nothing.
 pub fn decode_lawfully<'a>(
+    decoder: Decoder,
+    pieces: impl IntoIterator<Item = &'a [u8]>,
+) -> (Vec<Owned>, Decoder) {
+    decode_by(Decoder::feed, decoder, pieces)
+}
+
+fn decode_by<'a>(
+    feed: fn(&mut Decoder, &[u8], &mut dyn Output),
     mut decoder: Decoder,
     pieces: impl IntoIterator<Item = &'a [u8]>,
 ) -> (Vec<Owned>, Decoder) {
@@ -33,7 +41,7 @@ pub fn decode_lawfully<'a>(
     };
     let mut out = Each(&mut take);
     for piece in pieces {
-        decoder.feed(piece, &mut out);
+        feed(&mut decoder, piece, &mut out);
     }
     decoder.close(&mut out);
     decoder.feed(b"data: {}\n\n", &mut out);
@@ -43,7 +51,8 @@ pub fn decode_lawfully<'a>(
     (deltas, decoder)
 }
 
-/// The deltas and the decoder after them are the same in one feed, in these pieces and byte by byte.
+/// The deltas and the decoder after them are the same in one feed, in these pieces and byte by byte.  The deltas of a body that
+/// is known to be whole are the same, too.
 pub fn chunkings_agree(dialect: &str, body: &[u8], cuts: &[usize]) {
     let fresh = || {
         let mut options = options(dialect);
@@ -51,6 +60,8 @@ pub fn chunkings_agree(dialect: &str, body: &[u8], cuts: &[usize]) {
         Decoder::new(options).unwrap()
     };
     let (whole, state) = decode_lawfully(fresh(), [body]);
+    let (deltas, _) = decode_by(Decoder::feed_whole, fresh(), [body]);
+    assert_eq!(deltas, whole, "of a body that is known to be whole");
     for pieces in [pieces(body, cuts), body.chunks(1).collect()] {
         let (deltas, after) = decode_lawfully(fresh(), pieces);
         assert_eq!(deltas, whole);

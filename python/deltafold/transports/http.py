@@ -142,15 +142,14 @@ async def open_http_async(client: object, request: HttpRequest) -> AsyncSource:
         package = known[1]
     else:
         package = _package_of(client, known, "asynchronous")
-    given: Any = client
     limits = Limits(request.timeouts)
     waiting = watch()
     for _ in range(_MAX_REDIRECTS):
         waits = _AwaitedWaits(limits, waiting)
         if package == "aiohttp":
-            sending = _sending_aiohttp(given, request, waits)
+            sending = _sending_aiohttp(cast("aiohttp.ClientSession", client), request, waits)
         else:
-            sending = _sending_httpx(given, request, waits)
+            sending = _sending_httpx(cast("httpx.AsyncClient", client), request, waits)
         try:
             # A request may wait for a free connection of the pool as long as the call may take.
             with waiting.within(limits.of("total")[1]):
@@ -179,7 +178,7 @@ async def open_http_async(client: object, request: HttpRequest) -> AsyncSource:
 
 
 async def _onward(request: HttpRequest, source: AsyncSource) -> HttpRequest | None:
-    """Return the request to send next and close the source, or None if it is no redirect."""
+    """Close the source of a redirect and return the next request; None for any other response."""
     try:
         onward = _redirected(request, source.status, source.headers)
         if onward is None:

@@ -25,7 +25,7 @@ from importlib import import_module
 from itertools import chain
 from time import monotonic
 from types import AsyncGeneratorType, GeneratorType, MappingProxyType
-from typing import Any, Final, Protocol, TypeGuard, cast
+from typing import Final, Protocol, TypeGuard, cast
 
 from deltafold._core import response_headers
 from deltafold.exceptions import MisuseError, UnknownDialectError
@@ -239,9 +239,9 @@ def source_of_httpx(response: object, *, is_own: bool = False) -> AsyncSource:
     return AsyncSource(chunks, close, _status(response), _headers(response), over_connection)
 
 
-def source_of_aiohttp(response: Any) -> AsyncSource:  # noqa: ANN401 - aiohttp is not imported
+def source_of_aiohttp(response: object) -> AsyncSource:
     """Return the source that awaits a response of aiohttp."""
-    body: _AiohttpBody = response
+    body = cast("_AiohttpBody", response)
     content = body.content
     read, came = getattr(content, "read", None), getattr(content, "total_bytes", 0)
 

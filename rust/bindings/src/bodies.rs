@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use deltafold::contract::{Delta, DeltaBatch as Batch, ErrorCode, Failure, Payload};
+use deltafold::contract::{Delta, DeltaBatch as Batch, ErrorCode, Failure, Output, Payload};
 use deltafold::decoder::{Decoder as Core, Options};
 use deltafold::detect::detect;
 use pyo3::prelude::*;
@@ -77,12 +77,7 @@ pub(crate) fn decode_body(
     let decode = || -> PyResult<Option<Batch>> {
         let mut batch = Batch::default();
         let Some(mut decoder) = Core::new(options) else { return Ok(None) };
-        if body.len() <= SLICE {
-            decoder.feed_whole(body, &mut batch);
-        } else {
-            let feed = |slice: &[u8]| decoder.feed(slice, &mut batch);
-            signals::in_slices(body, feed, signals::look_detached)?;
-        }
+        feed_whole(&mut decoder, body, &mut batch, signals::look_detached)?;
         decoder.close(&mut batch);
         Ok(Some(batch))
     };
@@ -102,6 +97,20 @@ pub(crate) fn detect_dialects<'py>(
 ) -> PyResult<Bound<'py, PyTuple>> {
     let content_type = content_type.map(text::from_outside).transpose()?;
     PyTuple::new(py, detect(first_bytes.as_bytes(), content_type.as_deref()))
+}
+
+/// Feed a whole body, a long one in slices between which `look` is called.
+fn feed_whole<E>(
+    decoder: &mut Core,
+    body: &[u8],
+    output: &mut dyn Output,
+    look: impl FnMut() -> Result<(), E>,
+) -> Result<(), E> {
+    if body.len() <= SLICE {
+        decoder.feed_whole(body, output);
+        return Ok(());
+    }
+    signals::in_slices(body, |slice| decoder.feed(slice, output), look)
 }
 
 /// Message of the error for a body on which deltafold failed.
@@ -128,11 +137,10 @@ pub(crate) fn fold_one(
                 || now,
                 1,
                 |output| {
-                    match pieces {
-                        [whole] if whole.len() <= SLICE => decoder.feed_whole(whole, output),
-                        _ => {
-                            signals::in_slices(piece, |slice| decoder.feed(slice, output), look)?;
-                        }
+                    if let [whole] = pieces {
+                        feed_whole(&mut decoder, whole, output, look)?;
+                    } else {
+                        signals::in_slices(piece, |slice| decoder.feed(slice, output), look)?;
                     }
                     if number == last {
                         decoder.close(output);

@@ -1,4 +1,4 @@
-//! `CallLimits`: the timeouts of a call that has begun, and what is left of them.
+//! `CallLimits`: the timeouts of a call that has begun, and the seconds until the whole call must end.
 //!
 //! In: the timeouts of the call, in seconds.  Out: the limit that a wait reaches first, and its seconds.
 //!

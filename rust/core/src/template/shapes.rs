@@ -365,10 +365,11 @@ impl<E: Template> SharedShapes<E> {
         }
         let mut template = template.clone();
         if template.cut.open(MAX_HOLES) {
-            let repeated = match template.of_every_stream() {
-                _ if !repeats => Repeated::No,
-                Some(own) => Repeated::Shared(Arc::new(own)),
-                None => Repeated::Adopted,
+            let repeated = if repeats {
+                let shared = template.of_every_stream().map(Arc::new);
+                shared.map_or(Repeated::Adopted, Repeated::Shared)
+            } else {
+                Repeated::No
             };
             let template = Arc::new(template);
             shapes.keep(signature, Shape { skeleton, template, repeated });

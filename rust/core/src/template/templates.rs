@@ -26,9 +26,9 @@ type SharedTemplate<E> = Arc<CompiledTemplate<E>>;
 /// The templates of a stream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Templates<E> {
-    /// The template that matched last, where no index and no list delays the next match.
+    /// The template that matched last.  It is not in the list, because the lookup there would delay each match.
     recent: Option<SharedTemplate<E>>,
-    /// The other templates, oldest first.
+    /// The other templates.  If there are too many, a new one takes the place of the first.
     others: Vec<SharedTemplate<E>>,
     /// Credit that is left for studies.
     credit: u32,

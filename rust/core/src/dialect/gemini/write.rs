@@ -48,7 +48,7 @@ const WORDS: &[&str] = &[
 pub struct GeminiWriter<const ARRAY: bool> {
     text: Lead,
     thought: Lead,
-    /// What follows the text in a chunk of text.
+    /// The end of a chunk of text: closing brackets, the model and the response id.
     rest: String,
     /// JSON of the annotations of other dialects.
     annotations: Vec<String>,

@@ -24,8 +24,9 @@ from starlette.types import Receive, Scope, Send
 from gateways import serve_process, served
 
 PATHS: Final = {"passed": "/v1/chat/completions", "transcoded": "/v1/messages"}
-FIRST: Final = 8
-MEASURED: Final = 16
+FIRST: Final = 16
+MEASURED: Final = 64
+"""As many streams as make the memory that the process itself takes and frees a small share of each."""
 MOST_BYTES: Final = 1 << 20
 """Memory of one stream."""
 READ_BYTES: Final = 1 << 15

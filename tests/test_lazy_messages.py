@@ -11,6 +11,7 @@ import pickle
 import threading
 import weakref
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from functools import partial
 from operator import attrgetter
@@ -360,6 +361,38 @@ def test_threads_share_one_list_of_parts(assembler: MessageAssembler) -> None:
             thread.join()
         assert all(parts is message.parts and meta is message.meta for parts, meta in found)
         assert vars(message)["parts"] is message.parts
+
+
+def test_threads_read_and_dump_the_same_fields(assembler: MessageAssembler) -> None:
+    eager = read_whole(assembler.snapshot())
+    dumped = eager.model_dump_json()
+    for _ in range(50):
+        message = assembler.snapshot()
+        asked = message.tool_calls[0]
+        gate = threading.Barrier(6)
+
+        def read(
+            message: Message = message, asked: ToolCallPart = asked, gate: threading.Barrier = gate
+        ) -> object:
+            gate.wait()
+            meta = message.meta
+            usage = meta.usage
+            return message.parts, meta, usage, meta.warnings, asked.parse_warning, asked.arguments
+
+        def dump(
+            message: Message = message, asked: ToolCallPart = asked, gate: threading.Barrier = gate
+        ) -> object:
+            gate.wait()
+            return message.model_dump_json(), asked.model_dump_json(), message == eager
+
+        with ThreadPoolExecutor(6) as pool:
+            reads = [pool.submit(read) for _ in range(3)]
+            dumps = [pool.submit(dump) for _ in range(3)]
+        mine = read(gate=threading.Barrier(1))
+        for one in reads:
+            assert [id(field) for field in one.result()] == [id(field) for field in mine]
+        for one in dumps:
+            assert one.result() == (dumped, eager.tool_calls[0].model_dump_json(), True)
 
 
 def test_a_cycle_through_a_lazy_message_is_collected(assembler: MessageAssembler) -> None:

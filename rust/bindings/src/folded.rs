@@ -17,7 +17,6 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::sync::critical_section::with_critical_section;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use uuid::Uuid;
 
@@ -167,7 +166,7 @@ impl FoldedMessage {
                     let parts = snapshot::parts(py, core.parts(), calls.as_ref())?;
                     return fold.keep_parts(name, &core, &parts, fields);
                 }
-                // Another thread has made the list and kept it since `fields` were looked at.
+                // Another thread has made the list, which it kept before it released the fold.
                 None => PyList::empty(py).into_any(),
             },
             _ => default(&MESSAGE, name)?,
@@ -355,16 +354,14 @@ impl<'py> Arguments<'py> {
     }
 }
 
-/// Set a field unless it is set, and return its value.
+/// Set a field unless it is set, in one step for other threads, and return its value.
 pub(crate) fn keep<'py>(
     fields: &Bound<'py, PyDict>,
     name: &Bound<'py, PyString>,
     value: Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    with_critical_section(fields, || match fields.get_item(name)? {
-        Some(known) => Ok(known),
-        None => fields.set_item(name, &value).map(|()| value),
-    })
+    let (_, kept) = fields.set_default_with_result(name, value)?;
+    Ok(kept)
 }
 
 /// Join the text parts, or the thinking parts.  A single text is copied once.

@@ -5,12 +5,14 @@
 //! Laws: a model without a source is an ordinary pydantic model.  Reading `__dict__` removes the source; pydantic sees all
 //! fields in the order of the model.  A set field is never made.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use pyo3::PyClass;
 use pyo3::exceptions::{PyAttributeError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::sync::critical_section::with_critical_section;
-use pyo3::types::{PyDict, PyList, PyString, PyType};
+use pyo3::sync::MutexExt;
+use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
 
 use crate::contract::USAGE;
 use crate::folded::{self, Arguments, FoldedMessage, FoldedUsage, LATE, SOURCE};
@@ -69,51 +71,86 @@ impl Owner {
         }
     }
 
-    /// Make all fields that are not set, and remove their source.
-    fn complete(self, fields: &Bound<'_, PyDict>) -> PyResult<()> {
-        let py = fields.py();
-        if self == Self::ToolCall {
-            let name = intern!(py, "arguments");
-            if !fields.contains(name)? {
-                parse(name, fields)?;
+    /// Return the `__dict__` of a model with all fields in the order of the model, and without their source.
+    ///
+    /// Fields in another order are copied to a new `__dict__`, so that a thread that reads the old one finds each field in
+    /// it at any time.
+    fn complete<'py>(self, model: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
+        let py = model.py();
+        let (names, fields) = (self.model().names(py)?, model::dict(model)?);
+        let keys = if self == Self::ToolCall {
+            // The warning is what `parse` keeps last.
+            let (first, last) = (intern!(py, "arguments"), intern!(py, "parse_warning"));
+            if !(fields.contains(first)? && fields.contains(last)?) {
+                parse(first, &fields)?;
             }
-            return with_critical_section(fields, || self.sort(fields));
-        }
-        if !fields.contains(intern!(py, SOURCE))? {
-            return Ok(());
-        }
-        for name in self.model().names(py)? {
-            let name = name.cast::<PyString>()?;
-            if !fields.contains(name)? {
-                self.make(name, fields)?;
+            let keys = fields.keys();
+            if in_order(&keys, &fields, names)? {
+                return Ok(fields);
             }
-        }
-        with_critical_section(fields, || {
-            if fields.contains(intern!(py, SOURCE))? {
-                fields.del_item(intern!(py, SOURCE))?;
-                if fields.contains(intern!(py, LATE))? {
-                    fields.del_item(intern!(py, LATE))?;
+            keys
+        } else {
+            if !fields.contains(intern!(py, SOURCE))? {
+                return Ok(fields);
+            }
+            for name in names {
+                let name = name.cast::<PyString>()?;
+                if !fields.contains(name)? {
+                    self.make(name, &fields)?;
                 }
-                self.sort(fields)?;
             }
-            Ok(())
-        })
-    }
-
-    /// Bring the fields to the order of the model.
-    fn sort(self, fields: &Bound<'_, PyDict>) -> PyResult<()> {
-        let names = self.model().names(fields.py())?;
-        if fields.keys().eq(names.to_list())? {
-            return Ok(());
+            fields.keys()
+        };
+        let sorted = PyDict::new(py);
+        let _lock = lock(py);
+        let now = model::dict(model)?;
+        if !now.is(&fields) {
+            return Ok(now); // another thread was first
         }
         for name in names {
             if let Some(value) = fields.get_item(&name)? {
-                fields.del_item(&name)?;
-                fields.set_item(name, value)?;
+                sorted.set_item(name, value)?;
             }
         }
-        Ok(())
+        for key in keys {
+            let of_ours = key.is(intern!(py, SOURCE)) || key.is(intern!(py, LATE));
+            if !of_ours
+                && !sorted.contains(&key)?
+                && let Some(value) = fields.get_item(&key)?
+            {
+                sorted.set_item(key, value)?;
+            }
+        }
+        model::set_dict(model, Some(&sorted))?;
+        Ok(sorted)
     }
+}
+
+/// Return whether the fields of the model come first, in its order.
+fn in_order(
+    keys: &Bound<'_, PyList>,
+    fields: &Bound<'_, PyDict>,
+    names: &Bound<'_, PyTuple>,
+) -> PyResult<bool> {
+    let mut keys = keys.iter();
+    for name in names {
+        // A model that was built without validation may lack a field.
+        if fields.contains(&name)? && !keys.next().map_or(Ok(false), |key| key.eq(&name))? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Held while a `__dict__` is replaced, or is written to without completing it.
+static REPLACING: Mutex<()> = Mutex::new(());
+
+/// Take the lock.
+///
+/// Nothing that runs Python code may happen until it is released, as the garbage collection of a new container or the end of
+/// an object would: that code might wait for the lock for ever.
+fn lock(py: Python<'_>) -> MutexGuard<'_, ()> {
+    REPLACING.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
 }
 
 fn source<'py, T: PyClass>(fields: &Bound<'py, PyDict>) -> PyResult<Option<Bound<'py, T>>> {
@@ -164,11 +201,17 @@ impl LazyField {
     ) -> PyResult<Bound<'py, PyAny>> {
         let _ = owner;
         let name = self.name.bind(py);
-        let made = match instance {
-            Some(model) => self.owner.make(name, &model::dict(model)?)?,
+        let found = match instance {
+            Some(model) => {
+                let fields = model::dict(model)?;
+                // Without a source, another thread may have made the field after this one missed it.
+                self.owner
+                    .make(name, &fields)?
+                    .map_or_else(|| fields.get_item(name), |made| Ok(Some(made)))?
+            }
             None => None,
         };
-        made.ok_or_else(|| PyAttributeError::new_err(self.name.clone_ref(py)))
+        found.ok_or_else(|| PyAttributeError::new_err(self.name.clone_ref(py)))
     }
 }
 
@@ -196,9 +239,7 @@ impl LazyDict {
     ) -> PyResult<Bound<'py, PyAny>> {
         let _ = owner;
         let Some(model) = instance else { return Ok(this.as_any().clone()) };
-        let fields = model::dict(model)?;
-        this.get().owner.complete(&fields)?;
-        Ok(fields.into_any())
+        Ok(this.get().owner.complete(model)?.into_any())
     }
 
     #[expect(clippy::unused_self, reason = "the protocol of descriptors")]
@@ -227,12 +268,17 @@ pub(crate) fn set_lazy_field(
     name: &Bound<'_, PyString>,
     value: &Bound<'_, PyAny>,
 ) -> PyResult<bool> {
-    let fields = model::dict(meta)?;
-    if source::<FoldedMessage>(&fields)?.is_none()
-        || !folded::META.fields(meta.py())?.contains(name)?
-    {
+    let py = meta.py();
+    if !folded::META.fields(py)?.contains(name)? {
         return Ok(false);
     }
+    let fields = model::dict(meta)?;
+    let _former; // is released after the lock
+    let _lock = lock(py);
+    if source::<FoldedMessage>(&fields)?.is_none() || !model::dict(meta)?.is(&fields) {
+        return Ok(false);
+    }
+    _former = fields.get_item(name)?;
     fields.set_item(name, value)?;
     Ok(true)
 }

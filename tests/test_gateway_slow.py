@@ -26,7 +26,7 @@ from gateways import serve_process, served
 PATHS: Final = {"passed": "/v1/chat/completions", "transcoded": "/v1/messages"}
 FIRST: Final = 16
 MEASURED: Final = 64
-"""As many streams as make the memory that the process itself takes and frees a small share of each."""
+"""Number of streams; what the process itself takes and frees is a small share of their memory."""
 MOST_BYTES: Final = 1 << 20
 """Memory of one stream."""
 READ_BYTES: Final = 1 << 15

@@ -43,7 +43,7 @@ def server() -> Iterator[ReplayServer]:
 def ask(server: ReplayServer, waits: list[float]) -> Message:
     retrying = Retrying(
         retry=retry_if_exception(worth_another_try),
-        wait=wait_as_told(wait_exponential_jitter(initial=1, max=60)),
+        wait=wait_as_told(wait_exponential_jitter(max=60)),
         stop=stop_after_attempt(3),
         sleep=waits.append,
         reraise=True,

@@ -147,8 +147,8 @@ static REPLACING: Mutex<()> = Mutex::new(());
 
 /// Take the lock.
 ///
-/// Nothing that runs Python code may happen until it is released, as the garbage collection of a new container or the end of
-/// an object would: that code might wait for the lock for ever.
+/// No Python code may run until it is released, because it might wait for the lock for ever.  So no container is made, which
+/// may collect garbage, and no object loses its last reference, which may run its `__del__`.
 fn lock(py: Python<'_>) -> MutexGuard<'_, ()> {
     REPLACING.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
 }

@@ -408,13 +408,24 @@ impl<S> Usage<S> {
 
 impl Usage<String> {
     /// Replace the counts by those of a later record, and reuse the memory of the details.
-    pub fn replace(&mut self, later: &Usage<&str>) {
-        let mut buffer = self.details.take().unwrap_or_default();
-        *self = later.map(|details| {
-            buffer.clear();
-            buffer.push_str(details);
-            buffer
-        });
+    pub fn replace<S: AsRef<str>>(&mut self, later: &Usage<S>) {
+        let Usage { input, output, total, cost, cache_read, cache_write, reasoning, ref details } =
+            *later;
+        (self.input, self.output, self.total, self.cost) = (input, output, total, cost);
+        (self.cache_read, self.cache_write, self.reasoning) = (cache_read, cache_write, reasoning);
+        match (&mut self.details, details.as_ref().map(AsRef::as_ref)) {
+            (Some(buffer), Some(details)) => {
+                buffer.clear();
+                buffer.push_str(details);
+            }
+            (own, details) => *own = details.map(str::to_owned),
+        }
+    }
+}
+
+impl<'a> From<&'a Usage<String>> for Payload<&'a str> {
+    fn from(usage: &'a Usage<String>) -> Self {
+        Self::Usage(usage.map(String::as_str))
     }
 }
 

@@ -160,9 +160,24 @@ impl Laws {
         lawful
     }
 
+    /// Accept token counts as [`Self::more_text`] does text.
+    #[inline]
+    pub fn more_usage(&mut self, seq: u64) -> bool {
+        let lawful = self.goes_on(seq);
+        if lawful {
+            self.last_seq = seq;
+        }
+        lawful
+    }
+
     #[inline]
     fn takes(&self, seq: u64, text: &str) -> bool {
-        self.started && !self.ended && seq > self.last_seq && !text.is_empty()
+        self.goes_on(seq) && !text.is_empty()
+    }
+
+    #[inline]
+    fn goes_on(&self, seq: u64) -> bool {
+        self.started && !self.ended && seq > self.last_seq
     }
 
     fn judge(&self, delta: &Delta<&str>) -> Result<Destination, (Option<&'static str>, String)> {

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use super::options::StreamOptions;
-use crate::contract::{Delta, Laws, Output, Payload, TextOnlyDelta};
+use crate::contract::{Delta, Laws, Output, Payload, TextOnlyDelta, Usage};
 use crate::json::{Str, write_members};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +69,19 @@ impl DeltaEmitter {
             check(&mut self.laws, &whole);
         }
         out.text_only(self.seq, delta);
+    }
+
+    /// Emit a delta that carries token counts.
+    pub(super) fn send_usage(&mut self, out: &mut dyn Output, usage: &Usage<String>) {
+        if self.phase == Phase::Waiting || self.raw.is_some() {
+            return self.send(out, usage.into());
+        }
+        self.seq += 1;
+        if cfg!(debug_assertions) {
+            let whole = Delta { seq: self.seq, payload: usage.into(), provider_raw: None };
+            check(&mut self.laws, &whole);
+        }
+        out.usage_only(self.seq, usage);
     }
 
     pub(super) fn start(&mut self, out: &mut dyn Output) {

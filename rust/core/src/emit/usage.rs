@@ -5,7 +5,6 @@
 use super::counts::Counts;
 use super::emitter::{Emitter, EmitterSink};
 use super::usage_record::UsageRecord;
-use crate::contract::Payload;
 use crate::facts::UsageTable;
 
 /// Cost of one repeated byte of a usage record, in bytes of provider state.
@@ -57,7 +56,7 @@ impl EmitterSink<'_> {
         let Emitter { deltas, usage, .. } = &mut *self.emitter;
         let known = usage.get_or_insert_default();
         if counts.replace(known, raw) {
-            deltas.send(self.out, Payload::Usage(known.map(String::as_str)));
+            deltas.send_usage(self.out, known);
         }
     }
 

@@ -307,6 +307,19 @@ impl MessageAssembler {
         self.consume(&Delta { seq, payload: delta.into(), provider_raw: None })
     }
 
+    /// Consume the next delta, which carries only token counts.  The effect is that of [`Self::consume`].
+    pub fn consume_usage_only(
+        &mut self,
+        seq: u64,
+        usage: &Usage<String>,
+    ) -> Result<(), ContractViolation> {
+        if self.laws.more_usage(seq) {
+            self.metadata_mut().usage.get_or_insert_default().replace(usage);
+            return Ok(());
+        }
+        self.consume(&Delta { seq, payload: usage.into(), provider_raw: None })
+    }
+
     /// Consume arguments under an id whose address is new to the assembler, and store the address.
     ///
     /// The next arguments of the call are then found without comparing the text of the id.

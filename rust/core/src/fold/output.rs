@@ -5,7 +5,7 @@
 //! Law: the first delta that the assembler rejects ends the folding.
 
 use super::assembler::MessageAssembler;
-use crate::contract::{ContractViolation, Delta, Output, TextOnlyDelta};
+use crate::contract::{ContractViolation, Delta, Output, TextOnlyDelta, Usage};
 
 /// Output that folds the deltas of one feed.  After a rejected delta, the rest of the feed is dropped.
 #[derive(Debug)]
@@ -50,6 +50,14 @@ impl Output for FoldingOutput<'_> {
     fn text_only(&mut self, seq: u64, delta: TextOnlyDelta<'_>) {
         if self.violation.is_none() {
             let verdict = self.assembler.consume_text_only(seq, delta);
+            self.took(verdict);
+        }
+    }
+
+    #[inline]
+    fn usage_only(&mut self, seq: u64, usage: &Usage<String>) {
+        if self.violation.is_none() {
+            let verdict = self.assembler.consume_usage_only(seq, usage);
             self.took(verdict);
         }
     }

@@ -106,9 +106,13 @@ fn any_decimal(text: &[u8], unsigned: &[u8]) -> Option<(f64, usize)> {
 #[inline]
 pub(crate) fn leading_count(text: &[u8]) -> Option<(u64, usize)> {
     // One digit a step is faster here than eight at once, because most counts have few digits.
-    let (mut value, mut digits) = (0, 0);
-    while let Some(digit @ b'0'..=b'9') = text.get(digits).filter(|_| digits < MAX_COUNT_DIGITS) {
-        value = value * 10 + u64::from(digit - b'0');
+    let (mut value, mut digits) = (0_u64, 0);
+    for byte in text.iter().take(MAX_COUNT_DIGITS) {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            break;
+        }
+        value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
         digits += 1;
     }
     (1..MAX_COUNT_DIGITS).contains(&digits).then_some((value, digits))

@@ -301,7 +301,7 @@ def noise(results: Results) -> Iterator[str]:
         "Each round runs every reader once, so that a slow phase of the machine slows all of them.",
         "The table has the quartiles of the rounds' ratios against orjson. A target within 3 % of",
         "its bound is neither reached nor missed. Where the HTTP client alone misses the bound in",
-        "the same run, its value stands beside the verdict.",
+        "the same run, the verdict includes its value.",
         "",
     )
     rows: list[list[str]] = []

@@ -37,7 +37,7 @@ class Target(NamedTuple):
     Attributes:
         what: name of the target.
         measured: None if the run did not measure it.
-        client: value of the HTTP client alone, which no reader of its bytes can better.
+        client: value of the HTTP client alone, the limit of every reader of its bytes.
     """
 
     what: str
@@ -56,13 +56,16 @@ class Target(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """The verdict; a value within the noise of 3 % is neither reached nor missed."""
+        """The verdict; a value within the noise of 3 % is neither reached nor missed.
+
+        A missed bound that the HTTP client alone misses too is given with the client's value.
+        """
         if self.measured is not None and abs(self.measured / self.bound - 1) < NOISE:
             return "within 3 %"
         if self.reached:
             return "reached"
         if self.client is not None and not self._keeps_bound(self.client):
-            return f"**not reached**; the client alone: {self.client:.0f}"
+            return f"**not reached**; the client alone: {self.client:.3g}"
         return "**not reached**"
 
 

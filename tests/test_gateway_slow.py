@@ -26,7 +26,7 @@ from gateways import serve_process, served
 PATHS: Final = {"passed": "/v1/chat/completions", "transcoded": "/v1/messages"}
 FIRST: Final = 16
 MEASURED: Final = 64
-"""Number of streams; what the process itself takes and frees is a small share of their memory."""
+"""Number of streams that are measured: so many that what the process itself takes adds little."""
 MOST_BYTES: Final = 1 << 20
 """Memory of one stream."""
 READ_BYTES: Final = 1 << 15

@@ -10,7 +10,7 @@ import inspect
 import pickle
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from functools import partial
@@ -368,31 +368,58 @@ def test_threads_read_and_dump_the_same_fields(assembler: MessageAssembler) -> N
     dumped = eager.model_dump_json()
     for _ in range(50):
         message = assembler.snapshot()
-        asked = message.tool_calls[0]
         gate = threading.Barrier(6)
 
-        def read(
-            message: Message = message, asked: ToolCallPart = asked, gate: threading.Barrier = gate
-        ) -> object:
+        def read_calls(
+            message: Message = message, gate: threading.Barrier = gate
+        ) -> Sequence[object]:
             gate.wait()
-            meta = message.meta
-            usage = meta.usage
-            return message.parts, meta, usage, meta.warnings, asked.parse_warning, asked.arguments
+            asked = message.tool_calls[0]
+            return asked, asked.parse_warning, asked.arguments, message.parts, message.meta.usage
 
-        def dump(
-            message: Message = message, asked: ToolCallPart = asked, gate: threading.Barrier = gate
-        ) -> object:
+        def read_parts(
+            message: Message = message, gate: threading.Barrier = gate
+        ) -> Sequence[object]:
             gate.wait()
-            return message.model_dump_json(), asked.model_dump_json(), message == eager
+            parts, meta = message.parts, message.meta
+            asked = next(part for part in parts if isinstance(part, ToolCallPart))
+            return asked, asked.parse_warning, asked.arguments, parts, meta.usage
+
+        def dump(message: Message = message, gate: threading.Barrier = gate) -> Sequence[object]:
+            gate.wait()
+            written = message.model_dump_json(), message == eager
+            return *written, sorted(vars(message)), sorted(vars(message.meta))
 
         with ThreadPoolExecutor(6) as pool:
-            reads = [pool.submit(read) for _ in range(3)]
+            reads = [pool.submit(read) for read in (read_calls, read_parts, read_calls)]
             dumps = [pool.submit(dump) for _ in range(3)]
-        mine = read(gate=threading.Barrier(1))
+        mine = read_parts(gate=threading.Barrier(1))
         for one in reads:
             assert [id(field) for field in one.result()] == [id(field) for field in mine]
+        fields = sorted(Message.model_fields), sorted(Meta.model_fields)
         for one in dumps:
-            assert one.result() == (dumped, eager.tool_calls[0].model_dump_json(), True)
+            assert one.result() == (dumped, True, *fields)
+
+
+def test_what_a_thread_sets_is_kept_while_others_dump(assembler: MessageAssembler) -> None:
+    for _ in range(50):
+        meta = assembler.snapshot().meta
+        gate = threading.Barrier(4)
+
+        def write(name: str, meta: Meta = meta, gate: threading.Barrier = gate) -> None:
+            gate.wait()
+            setattr(meta, name, 1.5)
+
+        def dump(meta: Meta = meta, gate: threading.Barrier = gate) -> None:
+            gate.wait()
+            meta.model_dump_json()
+
+        with ThreadPoolExecutor(4) as pool:
+            work = [pool.submit(write, name) for name in ("cost_usd", "mine")]
+            work += [pool.submit(dump) for _ in range(2)]
+        for one in work:
+            one.result()
+        assert (meta.cost_usd, meta.model_dump()["mine"]) == (1.5, 1.5)
 
 
 def test_a_cycle_through_a_lazy_message_is_collected(assembler: MessageAssembler) -> None:

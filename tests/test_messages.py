@@ -329,11 +329,11 @@ def test_a_folded_message_survives_copies_before_and_after_its_first_reading(
 
 def test_arguments_of_a_folded_call_are_parsed_once_when_first_read() -> None:
     call = folded().tool_calls[0]
-    made = BaseModel.__dict__["__dict__"].__get__(call)  # `vars` makes all fields
-    assert "arguments" not in made
+    own = BaseModel.__dict__["__dict__"].__get__  # `vars` makes all fields
+    assert "arguments" not in own(call)
     assert call.arguments is call.arguments
     assert call.arguments == {"a": 1}
-    assert made["arguments"] is vars(call)["arguments"] is call.arguments
+    assert own(call)["arguments"] is vars(call)["arguments"] is call.arguments
     with pytest.raises(AttributeError):
         getattr(call, "no_such_member")  # noqa: B009 - the point is that it is not declared
 

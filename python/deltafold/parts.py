@@ -456,6 +456,10 @@ TOOL_CALL_BLUEPRINT: Final = blueprint(
     provider_state=None,
 )
 """Blueprint of a folded call; the parsed members are computed when first read."""
+OPEN_CALL_BLUEPRINT: Final = blueprint(
+    ToolCallPart, **TOOL_CALL_BLUEPRINT.fields, **dict.fromkeys(_PARSED_FIELDS)
+)
+"""Blueprint of a call whose arguments have not ended, or never will; they are not parsed."""
 
 
 def parts_from_fold(parts: list[dict[str, object]]) -> list[MessagePart]:
@@ -469,9 +473,9 @@ def parts_from_fold(parts: list[dict[str, object]]) -> list[MessagePart]:
 
 def _build_tool_call(part: dict[str, Any]) -> ToolCallPart:
     fields = {name: value for name, value in part.items() if name != "ended"}
-    if part["incomplete"] or not part["ended"]:
-        fields.update(dict.fromkeys(_PARSED_FIELDS))
-    return cast("ToolCallPart", TOOL_CALL_BLUEPRINT.build(fields))
+    is_open = part["incomplete"] or not part["ended"]
+    builder = OPEN_CALL_BLUEPRINT if is_open else TOOL_CALL_BLUEPRINT
+    return cast("ToolCallPart", builder.build(fields))
 
 
 def parse_errors_from_fold(parts: list[dict[str, Any]]) -> list[dict[str, object]]:

@@ -7,6 +7,7 @@ validator and the serializer of a class are made when one of them is first used.
 """
 
 from collections.abc import Callable, Iterable
+from threading import RLock
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from pydantic import VERSION, BaseModel, ConfigDict, GetJsonSchemaHandler
@@ -24,6 +25,9 @@ Earlier versions cannot write a model inside another value before its class was 
 """
 
 _SLOTS: Final = ("__pydantic_extra__", "__pydantic_private__", "__pydantic_fields_set__")
+
+_FILLING: Final = RLock()
+"""Held while slots are filled. The garbage collector may run code that fills those of another."""
 
 _SET_FIELDS: Final[Callable[[BaseModel, object], None]] = BaseModel.__dict__["__dict__"].__set__
 
@@ -93,12 +97,16 @@ class WireModel(ShortRepr, LateModel):
             """Fill pydantic's slots, which a folded model leaves empty until they are read."""
             if name not in _SLOTS:
                 return super().__getattr__(name)
-            allows_extra = self.model_config.get("extra") == "allow"
-            set_slot = object.__setattr__
-            set_slot(self, "__pydantic_extra__", {} if allows_extra else None)
-            set_slot(self, "__pydantic_private__", None)
-            set_slot(self, "__pydantic_fields_set__", set(type(self).model_fields))
-            return object.__getattribute__(self, name)
+            with _FILLING:
+                try:
+                    return object.__getattribute__(self, name)  # another thread was first
+                except AttributeError:
+                    allows_extra = self.model_config.get("extra") == "allow"
+                    set_slot = object.__setattr__
+                    set_slot(self, "__pydantic_extra__", {} if allows_extra else None)
+                    set_slot(self, "__pydantic_private__", None)
+                    set_slot(self, "__pydantic_fields_set__", set(type(self).model_fields))
+                    return object.__getattribute__(self, name)
 
     @classmethod
     def __get_pydantic_json_schema__(

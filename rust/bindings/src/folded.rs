@@ -126,10 +126,11 @@ impl FoldedMessage {
             return Ok(Some(calls.bind(py).to_list()));
         }
         let made = snapshot::tool_calls(py, core.parts())?;
+        let kept = made.to_tuple().unbind();
         let mut content = self.content();
         if let Content::Unmade(_) = &*content {
             // The former content holds the fold as well, so that nothing is dropped under the lock.
-            *content = Content::Calls(core, made.to_tuple().unbind());
+            *content = Content::Calls(core, kept);
             return Ok(Some(made));
         }
         // Another thread has made calls or parts meanwhile.
@@ -160,13 +161,14 @@ impl FoldedMessage {
                 }
                 meta
             }
-            "parts" => match fold.unmade(py) {
+            // The calls are made first: another thread may make them while the other parts are made.
+            "parts" => match fold.tool_calls(py).map(|_| fold.unmade(py))? {
                 Some((core, calls)) => {
                     let calls = calls.map(|calls| calls.into_bound(py));
                     let parts = snapshot::parts(py, core.parts(), calls.as_ref())?;
                     return fold.keep_parts(name, &core, &parts, fields);
                 }
-                // Another thread has made the list, which it kept before it released the fold.
+                // Another thread has made the list, which it kept before it released the fold.  `keep` returns that one.
                 None => PyList::empty(py).into_any(),
             },
             _ => default(&MESSAGE, name)?,

@@ -5,6 +5,7 @@
 //! Laws: a model without a source is an ordinary pydantic model.  Reading `__dict__` removes the source; pydantic sees all
 //! fields in the order of the model.  A set field is never made.
 
+use std::cell::Cell;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::PyClass;
@@ -12,7 +13,7 @@ use pyo3::exceptions::{PyAttributeError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
-use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
+use pyo3::types::{PyDict, PyList, PyString, PyType};
 
 use crate::contract::USAGE;
 use crate::folded::{self, Arguments, FoldedMessage, FoldedUsage, LATE, SOURCE};
@@ -57,7 +58,7 @@ impl Owner {
             Self::Usage => {
                 source::<FoldedUsage>(fields)?.map(|source| source.get().field(name, fields))
             }
-            Self::ToolCall => parse(name, fields).transpose(),
+            Self::ToolCall => None, // its fields are made together
         }
         .transpose()
     }
@@ -72,105 +73,116 @@ impl Owner {
     }
 
     /// Return the `__dict__` of a model with all fields in the order of the model, and without their source.
-    ///
-    /// Fields in another order are copied to a new `__dict__`, so that a thread that reads the old one finds each field in
-    /// it at any time.
     fn complete<'py>(self, model: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
         let py = model.py();
-        let (names, fields) = (self.model().names(py)?, model::dict(model)?);
-        let keys = if self == Self::ToolCall {
-            // The warning is what `parse` keeps last.
-            let (first, last) = (intern!(py, "arguments"), intern!(py, "parse_warning"));
-            if !(fields.contains(first)? && fields.contains(last)?) {
-                parse(first, &fields)?;
-            }
-            let keys = fields.keys();
-            if in_order(&keys, &fields, names)? {
-                return Ok(fields);
-            }
-            keys
-        } else {
-            if !fields.contains(intern!(py, SOURCE))? {
-                return Ok(fields);
-            }
-            for name in names {
-                let name = name.cast::<PyString>()?;
-                if !fields.contains(name)? {
-                    self.make(name, &fields)?;
-                }
-            }
-            fields.keys()
-        };
-        let sorted = PyDict::new(py);
-        let _lock = lock(py);
-        let now = model::dict(model)?;
-        if !now.is(&fields) {
-            return Ok(now); // another thread was first
+        if self == Self::ToolCall {
+            return with_arguments(model, intern!(py, "arguments"));
         }
-        for name in names {
-            if let Some(value) = fields.get_item(&name)? {
-                sorted.set_item(name, value)?;
+        let fields = model::dict(model)?;
+        if !fields.contains(intern!(py, SOURCE))? {
+            return Ok(fields);
+        }
+        for name in self.model().names(py)? {
+            let name = name.cast::<PyString>()?;
+            if !fields.contains(name)? {
+                self.make(name, &fields)?;
             }
         }
-        for key in keys {
-            let of_ours = key.is(intern!(py, SOURCE)) || key.is(intern!(py, LATE));
-            if !of_ours
-                && !sorted.contains(&key)?
-                && let Some(value) = fields.get_item(&key)?
-            {
-                sorted.set_item(key, value)?;
-            }
-        }
-        model::set_dict(model, Some(&sorted))?;
-        Ok(sorted)
+        replace_fields(self, model, &fields, &PyDict::new(py))
     }
 }
 
-/// Return whether the fields of the model come first, in its order.
-fn in_order(
-    keys: &Bound<'_, PyList>,
-    fields: &Bound<'_, PyDict>,
-    names: &Bound<'_, PyTuple>,
-) -> PyResult<bool> {
-    let mut keys = keys.iter();
+/// Return the `__dict__` of a tool call.  If the field `name` of it is missing, its arguments are parsed.
+fn with_arguments<'py>(
+    model: &Bound<'py, PyAny>,
+    name: &Bound<'py, PyString>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let py = model.py();
+    let fields = model::dict(model)?;
+    if fields.contains(name)? {
+        return Ok(fields);
+    }
+    // A call that was built without validation may lack them.
+    let Some(raw) = fields.get_item(intern!(py, "raw_args_text"))? else { return Ok(fields) };
+    let Some(format) = fields.get_item(intern!(py, "input_format"))? else { return Ok(fields) };
+    let parsed = Arguments::parse(&raw, &format)?;
+    let made = PyDict::new(py);
+    made.set_item(intern!(py, "arguments"), parsed.value)?;
+    made.set_item(intern!(py, "parse_error"), parsed.error)?;
+    made.set_item(intern!(py, "parse_warning"), parsed.warning)?;
+    replace_fields(Owner::ToolCall, model, &fields, &made)
+}
+
+/// Replace the `__dict__` of a model by one with `fields` and `made` in the order of the model, and return it.
+///
+/// Nothing is removed from the old one, in which another thread may be about to look for a field.  CPython frees a replaced
+/// `__dict__` only when no thread can be reading it, from 3.14 on.  If another thread was first, its `__dict__` is returned.
+fn replace_fields<'py>(
+    owner: Owner,
+    model: &Bound<'py, PyAny>,
+    fields: &Bound<'py, PyDict>,
+    made: &Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let py = model.py();
+    let (names, keys, sorted) = (owner.model().names(py)?, fields.keys(), PyDict::new(py));
+    let _lock = lock(py);
+    let now = model::dict(model)?;
+    if !now.is(fields) {
+        return Ok(now);
+    }
     for name in names {
-        // A model that was built without validation may lack a field.
-        if fields.contains(&name)? && !keys.next().map_or(Ok(false), |key| key.eq(&name))? {
-            return Ok(false);
+        let found =
+            fields.get_item(&name)?.map_or_else(|| made.get_item(&name), |one| Ok(Some(one)));
+        if let Some(value) = found? {
+            sorted.set_item(name, value)?;
         }
     }
-    Ok(true)
+    for key in keys {
+        let is_internal = key.is(intern!(py, SOURCE)) || key.is(intern!(py, LATE));
+        if !is_internal
+            && !sorted.contains(&key)?
+            && let Some(value) = fields.get_item(&key)?
+        {
+            sorted.set_item(key, value)?;
+        }
+    }
+    model::set_dict(model, Some(&sorted))?;
+    Ok(sorted)
 }
 
-/// Held while a `__dict__` is replaced, or is written to without completing it.
+/// Lock for the replacement of a `__dict__`, and for [`set_lazy_field`], which writes to one that is not complete.
 static REPLACING: Mutex<()> = Mutex::new(());
 
-/// Take the lock.
+thread_local! {
+    static HOLDS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The lock, or nothing if this thread holds it already.
 ///
-/// No Python code may run until it is released, because it might wait for the lock for ever.  So no container is made, which
-/// may collect garbage, and no object loses its last reference, which may run its `__del__`.
-fn lock(py: Python<'_>) -> MutexGuard<'_, ()> {
-    REPLACING.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
+/// While it is held, no container is made, which may collect garbage on CPython 3.11, and no object loses its last reference.
+/// A free-threaded CPython may still run a finalizer of another object there, which may come here again.
+struct Lock(Option<MutexGuard<'static, ()>>);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        if self.0.is_some() {
+            HOLDS.set(false);
+        }
+    }
+}
+
+fn lock(py: Python<'_>) -> Lock {
+    if HOLDS.get() {
+        return Lock(None);
+    }
+    let guard = REPLACING.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner);
+    HOLDS.set(true);
+    Lock(Some(guard))
 }
 
 fn source<'py, T: PyClass>(fields: &Bound<'py, PyDict>) -> PyResult<Option<Bound<'py, T>>> {
     let found = fields.get_item(intern!(fields.py(), SOURCE))?;
     Ok(found.and_then(|source| source.cast_into::<T>().ok()))
-}
-
-/// Parse the arguments of a call, and keep the three fields that parsing gives.
-fn parse<'py>(
-    name: &Bound<'py, PyString>,
-    fields: &Bound<'py, PyDict>,
-) -> PyResult<Option<Bound<'py, PyAny>>> {
-    let py = fields.py();
-    let Some(raw) = fields.get_item(intern!(py, "raw_args_text"))? else { return Ok(None) };
-    let Some(format) = fields.get_item(intern!(py, "input_format"))? else { return Ok(None) };
-    let parsed = Arguments::parse(&raw, &format)?;
-    folded::keep(fields, intern!(py, "arguments"), parsed.value)?;
-    folded::keep(fields, intern!(py, "parse_error"), parsed.error)?;
-    folded::keep(fields, intern!(py, "parse_warning"), parsed.warning)?;
-    fields.get_item(name)
 }
 
 /// Non-data descriptor of a field that is made when it is first read.
@@ -203,7 +215,10 @@ impl LazyField {
         let name = self.name.bind(py);
         let found = match instance {
             Some(model) => {
-                let fields = model::dict(model)?;
+                let fields = match self.owner {
+                    Owner::ToolCall => with_arguments(model, name)?,
+                    _ => model::dict(model)?,
+                };
                 // Without a source, another thread may have made the field after this one missed it.
                 self.owner
                     .make(name, &fields)?
@@ -257,6 +272,8 @@ fn replace<'py>(instance: &Bound<'py, PyAny>, fields: Option<&Bound<'py, PyDict>
     if instance.is_instance_of::<PyType>() {
         return Err(PyTypeError::new_err("the __dict__ of a class cannot be replaced"));
     }
+    let _former = model::dict(instance); // is released after the lock
+    let _lock = lock(instance.py());
     model::set_dict(instance, fields)
 }
 
@@ -286,7 +303,7 @@ pub(crate) fn set_lazy_field(
 /// Let a function make the fields of a lazy message's metadata that are not in the fold, when one of them is first read.
 ///
 /// Return false for other messages, and where the metadata was made.  The function is called with the token counts of the
-/// message and returns a dict of fields.  It may be called more than once.
+/// message and returns a dict of fields.  It may be called more than once.  No other thread may have the message yet.
 #[pyfunction]
 #[pyo3(signature = (message, make, /))]
 pub(crate) fn set_late_fields(

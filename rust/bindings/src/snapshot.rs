@@ -14,13 +14,14 @@ use crate::model::{Fields, Model};
 pub(crate) static TEXT: Model = Model::new("deltafold.parts", "TEXT_BLUEPRINT");
 static THINKING: Model = Model::new("deltafold.parts", "THINKING_BLUEPRINT");
 pub(crate) static TOOL_CALL: Model = Model::new("deltafold.parts", "TOOL_CALL_BLUEPRINT");
+static OPEN_CALL: Model = Model::new("deltafold.parts", "OPEN_CALL_BLUEPRINT");
 
 /// Build the Python models of the tool calls of a message.
 pub(crate) fn tool_calls<'py>(py: Python<'py>, parts: &[Part]) -> PyResult<Bound<'py, PyList>> {
     let list = PyList::empty(py);
     for part in parts {
         if let Part::ToolCall(call) = part {
-            list.append(TOOL_CALL.make(py, |fields| tool_call(py, fields, call))?)?;
+            list.append(tool_call(py, call)?)?;
         }
     }
     Ok(list)
@@ -53,7 +54,7 @@ pub(crate) fn parts<'py>(
             })?,
             Part::ToolCall(call) => match calls.as_mut().and_then(Iterator::next) {
                 Some(made) => made,
-                None => TOOL_CALL.make(py, |fields| tool_call(py, fields, call))?,
+                None => tool_call(py, call)?,
             },
             Part::Whole(part) => PART_FROM_WIRE.get(py)?.call1((json::to_python(py, part)?,))?,
         })?;
@@ -66,20 +67,16 @@ fn text<'py>(py: Python<'py>, fields: &Fields<'py>, part: &TextPart) -> PyResult
     provider_state(py, fields, part.provider_state.as_deref())
 }
 
-fn tool_call<'py>(py: Python<'py>, fields: &Fields<'py>, call: &ToolCall) -> PyResult<()> {
-    fields.set(intern!(py, "tool_call_id"), &*call.id)?;
-    fields.set(intern!(py, "tool_name"), &*call.name)?;
-    fields.set(intern!(py, "raw_args_text"), &call.args)?;
-    fields.set(intern!(py, "incomplete"), call.incomplete)?;
-    fields.set(intern!(py, "input_format"), call.input_format.as_str())?;
-    if call.incomplete || !call.ended {
-        for name in
-            [intern!(py, "arguments"), intern!(py, "parse_error"), intern!(py, "parse_warning")]
-        {
-            fields.set(name, py.None())?;
-        }
-    }
-    provider_state(py, fields, call.provider_state.as_deref())
+fn tool_call<'py>(py: Python<'py>, call: &ToolCall) -> PyResult<Bound<'py, PyAny>> {
+    let blueprint = if call.incomplete || !call.ended { &OPEN_CALL } else { &TOOL_CALL };
+    blueprint.make(py, |fields| {
+        fields.set(intern!(py, "tool_call_id"), &*call.id)?;
+        fields.set(intern!(py, "tool_name"), &*call.name)?;
+        fields.set(intern!(py, "raw_args_text"), &call.args)?;
+        fields.set(intern!(py, "incomplete"), call.incomplete)?;
+        fields.set(intern!(py, "input_format"), call.input_format.as_str())?;
+        provider_state(py, fields, call.provider_state.as_deref())
+    })
 }
 
 fn provider_state<'py>(py: Python<'py>, fields: &Fields<'py>, state: Option<&str>) -> PyResult<()> {

@@ -18,7 +18,14 @@ from functools import partial
 from typing import Final, Literal, Protocol, TypeAlias, TypedDict, TypeVar
 
 from deltafold import _core, data_types, excerpts
-from deltafold._core import DeltaBatch, Limits, StreamReader, StreamTimes, set_late_fields
+from deltafold._core import (
+    FIRST_REFUSAL,
+    DeltaBatch,
+    Limits,
+    StreamReader,
+    StreamTimes,
+    set_late_fields,
+)
 from deltafold.contract import DeltaKind, ErrorCode
 from deltafold.error_mapping import ErrorFields, ErrorMapper
 from deltafold.errors import ModelError
@@ -183,7 +190,7 @@ class StreamCore(StreamReader):
             self.decoder.set_response(status, headers)
         if source.lines:
             self.watch_lines()
-        if status >= _core.FIRST_REFUSAL:
+        if status >= FIRST_REFUSAL:
             self._refusal = bytearray()
             self.divert()
 

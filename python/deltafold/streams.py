@@ -488,7 +488,9 @@ class AsyncDeltaStream(_Stream):
         core, source = self._core, self._source
         if source is None or core.busy:
             return None
-        if core.has_rest and source.has_rest:
+        if self._is_released(source):
+            return None
+        if core.has_rest and source.over_connection:
             return self._drained(source)
         return self._release()
 
@@ -515,14 +517,18 @@ class AsyncDeltaStream(_Stream):
         self._core.detach()
         self._source = self._guard = None
 
+    def _is_released(self, source: AsyncSource) -> bool:
+        """Return whether the client has released the connection; then forget the source."""
+        if source.is_over is None or not source.is_over():
+            return False
+        self._forget()
+        return True
+
     def _release(self) -> Awaitable[None]:
         source = self._source
-        if source is None:
+        if source is None or self._is_released(source):
             return NOTHING
         self._forget()
-        if source.is_over is not None and source.is_over():
-            # The client has released the connection.
-            return NOTHING
         return _closed(source)
 
 

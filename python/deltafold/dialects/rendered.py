@@ -65,9 +65,9 @@ class Place(NamedTuple):
     part: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Rendered:
-    """A rendered request.
+    """A rendered request; nothing changes it.
 
     >>> from deltafold.dialects import dialect_of
     >>> dialect = dialect_of("openai-chat")

@@ -194,9 +194,11 @@ def write_settings(table: SettingTable, config: ModelConfig) -> Object:
     known = _COPIED.get(type(config))
     if known is None or known.table is not table:
         known = _COPIED[type(config)] = _Copied.of(type(config), table)
-    # Most settings are not set.
-    names = known.names.intersection(config.__pydantic_fields_set__) | known.with_default
-    for name in sorted(names, key=known.places.__getitem__) if names else ():
+    given = config.__pydantic_fields_set__
+    if not known.with_default and known.names.isdisjoint(given):  # the usual case
+        return body
+    names = known.names.intersection(given) | known.with_default
+    for name in sorted(names, key=known.places.__getitem__):
         value = getattr(config, name)
         if value is None:
             continue

@@ -37,8 +37,16 @@ _RESUMABLE: Final = "openai-responses"
 """Dialect whose responses can be read again after a loss of the connection."""
 
 
+_LOGPROB_MEMBERS: Final = frozenset(
+    {"logprobs", "top_logprobs", "return_token_ids", "include", "generationConfig"}
+)
+"""Members of a body that can ask for log probabilities."""
+
+
 def asks_for_logprobs(body: Mapping[str, Any]) -> bool:
     """Return whether a request of any dialect asks for log probabilities."""
+    if _LOGPROB_MEMBERS.isdisjoint(body):
+        return False
     if body.get("logprobs") or body.get("top_logprobs") or body.get("return_token_ids"):
         return True
     included = body.get("include")

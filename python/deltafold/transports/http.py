@@ -146,10 +146,7 @@ async def open_http_async(client: object, request: HttpRequest) -> AsyncSource:
     waiting = watch()
     for _ in range(_MAX_REDIRECTS):
         waits = _AwaitedWaits(limits, waiting)
-        if package == "aiohttp":
-            sending = _sending_aiohttp(cast("aiohttp.ClientSession", client), request, waits)
-        else:
-            sending = _sending_httpx(cast("httpx.AsyncClient", client), request, waits)
+        sending = _SENDERS[package](client, request, waits)
         try:
             # A request may wait for a free connection of the pool as long as the call may take.
             with waiting.within(limits.of("total")[1]):
@@ -161,17 +158,15 @@ async def open_http_async(client: object, request: HttpRequest) -> AsyncSource:
             raise missed from exception
         waits.is_open = True
         if package == "aiohttp":
-            source = source_of_aiohttp(response)
+            source = source_of_aiohttp(response, limits, waiting)
             if not request.content:
-                _unlimit_reads(cast("aiohttp.ClientResponse", response))
+                _unlimit_reads(response)
         else:
             source = source_of_httpx(response, is_own=True)
+            source.chunks = AsyncTimedChunks(source.chunks, limits, waiting)
         onward = await _onward(request, source) if source.status in _REDIRECTS else None
         if onward is None:
-            source.chunks = AsyncTimedChunks(
-                source.chunks, limits, waiting, source.read, source.first
-            )
-            source.limits, source.read, source.first = limits, None, None
+            source.limits = limits
             return source
         request = onward
     raise RedirectError(f"{shown_url(request.url)}: redirected {_MAX_REDIRECTS} times")
@@ -448,7 +443,7 @@ def _open_httpx(client: "httpx.Client", request: HttpRequest, limits: Limits) ->
 
 def _sending_httpx(
     client: "httpx.AsyncClient", request: HttpRequest, waits: _AwaitedWaits
-) -> Awaitable[object]:
+) -> "Awaitable[httpx.Response]":
     # The watch has all limits but that of a connection, so that httpx makes no timers.
     seconds: dict[str, float | None] = {
         "connect": request.timeouts.connect,
@@ -521,7 +516,7 @@ def _httpx_url(kind: type, url: str) -> "httpx.URL":
 
 def _sending_aiohttp(
     session: "aiohttp.ClientSession", request: HttpRequest, waits: _AwaitedWaits
-) -> Awaitable[object]:
+) -> "Awaitable[aiohttp.ClientResponse]":
     if isinstance(waits.watch, ScopeWatch):
         raise MisuseError("client: aiohttp runs under asyncio only; httpx runs here")
     body: Any = b""
@@ -539,6 +534,13 @@ def _sending_aiohttp(
         raise_for_status=False,
         timeout=_aiohttp_timeout(request.timeouts.connect, read),
     )
+
+
+_Sender: TypeAlias = Callable[[Any, HttpRequest, _AwaitedWaits], Awaitable[Any]]
+_SENDERS: Final[Mapping[_Package, _Sender]] = {
+    "httpx": _sending_httpx,
+    "aiohttp": _sending_aiohttp,
+}
 
 
 def _unlimit_reads(response: "aiohttp.ClientResponse") -> None:
@@ -570,7 +572,7 @@ def _announced_body() -> Any:  # noqa: ANN401 - a subclass of a class that is no
 
         def write_with_length(self, writer: object, length: int | None) -> Awaitable[None]:
             self.begins()
-            return cast("Awaitable[None]", super().write_with_length(writer, length))  # pyright: ignore[reportUnknownMemberType] - as above
+            return super().write_with_length(writer, length)  # type: ignore[no-any-return]  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - as above
 
     return AnnouncedBody
 

@@ -25,14 +25,17 @@ from importlib import import_module
 from itertools import chain
 from time import monotonic
 from types import AsyncGeneratorType, GeneratorType, MappingProxyType
-from typing import Final, Protocol, TypeGuard, cast
+from typing import TYPE_CHECKING, Final, Protocol, TypeGuard, cast
 
-from deltafold._core import response_headers
+from deltafold._core import AsyncTimedChunks, response_headers
 from deltafold.exceptions import MisuseError, UnknownDialectError
 from deltafold.transports.deadlines import bound_reads, rest_within
 from deltafold.transports.encodings import decoded
 from deltafold.transports.sources import AsyncSource, Source
 from deltafold.transports.unready import is_line_iterator, refuse_begun, refuse_unready
+
+if TYPE_CHECKING:
+    from deltafold.transports.timeouts import Limits, Watch
 
 # Package of the SDK, the ends of the request paths that stream the dialect, and the dialect.
 # Another path of the same SDK (openai's /responses) is another dialect, so that the package alone
@@ -97,12 +100,17 @@ class _RequestsBody(Protocol):
 
 
 class _AiohttpContent(Protocol):
+    total_bytes: int
+
     def iter_any(self) -> AsyncIterator[bytes]: ...
+    def read(self, n: int) -> Awaitable[bytes]: ...
     def readany(self) -> Awaitable[bytes]: ...
     def at_eof(self) -> bool: ...
 
 
-class _AiohttpBody(Protocol):
+class AiohttpBody(Protocol):
+    """A response of aiohttp, as far as each version has it."""
+
     content: _AiohttpContent
     status: int
 
@@ -213,7 +221,7 @@ def async_source_of(response: object) -> AsyncSource:
         raise MisuseError(f"the body of this {name} is synchronous: use stream()")
     content = cast("object | None", getattr(response, "content", None))
     if hasattr(content, "iter_any"):  # aiohttp
-        return source_of_aiohttp(response)
+        return source_of_aiohttp(cast("AiohttpBody", response))
     status, headers = _status(response), _headers(response)
     if isinstance(response, AsyncIterable):
         chunks = aiter(cast("AsyncIterable[bytes]", response))
@@ -239,11 +247,24 @@ def source_of_httpx(response: object, *, is_own: bool = False) -> AsyncSource:
     return AsyncSource(chunks, close, _status(response), _headers(response), over_connection)
 
 
-def source_of_aiohttp(response: object) -> AsyncSource:
-    """Return the source that awaits a response of aiohttp."""
-    body = cast("_AiohttpBody", response)
-    content = body.content
-    read, came = getattr(content, "read", None), getattr(content, "total_bytes", 0)
+def source_of_aiohttp(
+    response: AiohttpBody, limits: "Limits | None" = None, watch: "Watch | None" = None
+) -> AsyncSource:
+    """Return the source that awaits a response of aiohttp.
+
+    Args:
+        response: the response.
+        limits: the limits that its chunks obey; the caller notes them in the source.
+        watch: ends the waits that exceed them; given together with the limits.
+    """
+    content = response.content
+    chunks = content.iter_any()
+    if limits is not None and watch is not None:
+        # aiohttp returns all bytes that came with the headers faster than a limited number of them.
+        has_come = 0 < content.total_bytes <= _READ_BYTES
+        first = content.readany if has_come else None
+        read = partial(content.read, _READ_BYTES)
+        chunks = AsyncTimedChunks(chunks, limits, watch, read, first)
 
     async def close() -> None:
         # At the end of its body it has given its connection back, and is closed.
@@ -252,15 +273,12 @@ def source_of_aiohttp(response: object) -> AsyncSource:
 
     raw = getattr(response, "raw_headers", None)
     return AsyncSource(
-        content.iter_any(),
+        chunks,
         close,
-        body.status,
+        response.status,
         response_headers(raw) or _headers(response),
         over_connection=True,
         is_over=getattr(content, "at_eof", None),
-        read=None if read is None else partial(read, _READ_BYTES),
-        # aiohttp returns all bytes that came with the headers faster than a limited number of them.
-        first=content.readany if 0 < came <= _READ_BYTES else None,
     )
 
 

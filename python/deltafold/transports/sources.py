@@ -47,9 +47,6 @@ class AsyncSource:
         limits: the limits that the chunks obey, None if they obey none.
         is_over: whether the body has come to its end, nothing of it is left to read, and its client
             has released the connection; None if the client does not know.
-        read: awaits the next bytes of `chunks`, which are empty at the end, with less work than
-            `chunks` itself; None if the client has no such function.
-        first: replaces `read` for the first bytes, with less work again; None if none have come.
     """
 
     chunks: AsyncIterator[bytes]
@@ -60,8 +57,6 @@ class AsyncSource:
     lines: bool = False
     limits: "Limits | None" = None
     is_over: Callable[[], bool] | None = None
-    read: Callable[[], Awaitable[bytes]] | None = None
-    first: Callable[[], Awaitable[bytes]] | None = None
 
     @property
     def has_rest(self) -> bool:

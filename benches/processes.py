@@ -15,7 +15,6 @@ In: a command line.  Out: one line of JSON for each result.
 
 import asyncio
 import gc
-import json
 import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -35,14 +34,10 @@ from deltafold.transports.http import open_http_async
 from deltafold.transports.requests import HttpRequest
 from peers import SDK_CREATE, SDK_HELPER
 from sending import serve
+from serving import say
 
 HELD_DELTAS: Final = 250
 CLIENT_ROUNDS: Final = 5
-
-
-def say(found: object) -> None:
-    """Print a result as JSON, and flush the output."""
-    print(json.dumps(found), flush=True)
 
 
 def resident_bytes() -> int:

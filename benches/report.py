@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import cast
 
 from bodies import DIALECTS, STAGED_TOO
+from calls import BYTES, MODEL
 from chart import bars
 from documents import SHAPES
 from imports import PYDANTIC
@@ -25,7 +26,7 @@ from targets import Target, targets
 from test_asynchronous import ALONE
 from test_asynchronous import SOURCES as SOURCES_OF_CHUNKS
 from test_corpus import FOLDED
-from test_model_path import BYTES, TRANSPORTS
+from test_model_path import TRANSPORTS
 from transcoding import FIRST_PAIR
 
 BEGIN = "<!-- bench: begin -->"
@@ -200,7 +201,8 @@ def tables(results: Results) -> Iterator[str]:
     yield from (
         "## A call of a Model",
         "",
-        "One call after the other on a kept connection, Chat, the body in writes of 64 KiB.",
+        "One call after the other on a kept connection, Chat, the body in writes of 64 KiB, in",
+        "four processes by turns.",
         "",
     )
     columns = {
@@ -313,6 +315,24 @@ def noise(results: Results) -> Iterator[str]:
             what = f"{row.about['dialect']}, {row.about['events']:,} events, {row.reader}"
             rows.append([what, *(cell(one) for one in quartiles), str(len(ratios))])
     yield from table(["reader", "lower quartile", "median", "upper quartile", "rounds"], rows)
+    yield from (
+        "A difference of two times grows in a slow phase of the machine, which a ratio does not.",
+        "What a Model adds to the bytes of its client is therefore the median of the fastest",
+        "quarter of the rounds, in which both readers together took the least time.",
+        "",
+    )
+    rows = []
+    for ours in results.all("model path", reader=MODEL):
+        bare = results.beside(ours, BYTES)
+        if bare is not None:
+            added = ours.differences(bare, "calls")
+            quartiles = statistics.quantiles(added, n=4)
+            what = f"{ours.about['transport']}, {ours.about['events']:,} events"
+            cells = [ours.added(bare, "calls"), *quartiles]
+            rows.append([what, *(cell(one) for one in cells), str(len(added))])
+    title = "Model.stream: µs added to a call, with its events"
+    quarter = "fastest quarter"
+    yield from table([title, quarter, "lower quartile", "median", "upper quartile", "rounds"], rows)
 
 
 def target_table(found: list[Target]) -> Iterator[str]:

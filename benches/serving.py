@@ -11,6 +11,11 @@ from typing import IO, Final, cast
 COMMAND: Final = (sys.executable, str(Path(__file__).parent / "processes.py"))
 
 
+def say(found: object) -> None:
+    """Print a result as a line of JSON, for `line` of the process that waits for it."""
+    print(json.dumps(found), flush=True)
+
+
 def line(process: subprocess.Popen[str]) -> object:
     """Return the next line that a process prints, from JSON."""
     return json.loads(cast("IO[str]", process.stdout).readline())

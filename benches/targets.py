@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple
 
 from bodies import DIALECTS, STAGED_TOO
+from calls import BYTES, MODEL
 from imports import BUILD_FOLD, PYDANTIC
 from other_bodies import SOURCES, TARGETS
 from peers import SDK_CREATE, SDK_HELPER
@@ -24,7 +25,7 @@ from results import Results
 from test_asynchronous import ALONE
 from test_asynchronous import DELTAS as DELTAS_AWAITED
 from test_corpus import FOLDED, FOLDED_JSON, ORJSON_JSON
-from test_model_path import BYTES, MODEL, TRANSPORTS
+from test_model_path import TRANSPORTS
 from transcoding import FIRST_PAIR, HAND_WRITTEN, LINGUAFRANCA, TRANSCODER
 
 NOISE: Final = 0.03
@@ -270,7 +271,7 @@ def _model_path(results: Results) -> Iterator[Target]:
             ours = results.one("model path", reader=MODEL, **same)
             bare = results.one("model path", reader=BYTES, **same)
             if ours is not None and bare is not None:
-                added[events] = ours.per("calls") - bare.per("calls")
+                added[events] = ours.added(bare, "calls")
         event = call = None
         if len(added) == 2:
             event = (added[2_000] - added[20]) / (2_000 - 20)

@@ -5,31 +5,34 @@ events; the difference between both readers is what a Model adds for a call and 
 
 Laws: the server never sleeps. A bare client sends its next request before the server would fall
 asleep, a Model after that. The kernel would charge waking the server to the Model's process alone,
-which does not happen over a network. Calls follow each other in one run of the event loop, as in an
-application.
+which does not happen over a network. Several processes take turns, because the place of code and
+data in memory differs between processes, and moves a call by some microseconds.
 """
 
-import asyncio
-from collections.abc import Callable, Coroutine, Iterator
-from typing import Any, TypeAlias
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO, Final, cast
 
-import aiohttp
-import httpx2
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from deltafold import OpenAIChatConfig, OpenAIChatModel
-from measuring import together
-from serving import serving
+from calls import BYTES, MODEL
+from measuring import note, run
+from serving import line, serving
 
-BYTES = "bytes"
-MODEL = "Model.stream, final message"
-TRANSPORTS = ("aiohttp", "httpx2")
-CALLS = {20: 20, 2000: 2}
-"""Calls in one run of the event loop, by the events of a call."""
+TRANSPORTS: Final = ("aiohttp", "httpx2")
+CALLS: Final = {20: 20, 2000: 2}
+"""Calls of a reader in one round, by the events of a call."""
 
-Read: TypeAlias = Callable[[], Coroutine[Any, Any, int]]
-Close: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
+PROCESSES: Final = 4
+TURNS: Final = 5
+ROUNDS: Final = 12
+"""Rounds in one turn of a process."""
+
+PROGRAM: Final = Path(__file__).parent / "calls.py"
 
 
 @pytest.fixture(scope="module")
@@ -41,59 +44,38 @@ def port() -> Iterator[int]:
 @pytest.mark.parametrize("transport", TRANSPORTS)
 @pytest.mark.parametrize("events", [2000, 20])
 def test_model_path(benchmark: BenchmarkFixture, transport: str, events: int, port: int) -> None:
-    url = f"http://127.0.0.1:{port}/openai-chat/few/{events}"
-    with asyncio.Runner() as runner:
-        reads, close = runner.run(readers(transport, url))
+    calls = CALLS[events]
+    command = [sys.executable, str(PROGRAM), str(port), transport, str(events), str(calls)]
+    pipe = subprocess.PIPE
+    samples: dict[str, list[float]] = {BYTES: [], MODEL: []}
+    with ExitStack() as stack:
+        processes = [
+            stack.enter_context(subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True))
+            for _ in range(PROCESSES)
+        ]
+        assert [line(process) for process in processes] == ["ready"] * PROCESSES
 
-        calls = CALLS[events]
+        def turns() -> None:
+            for _ in range(TURNS):
+                for process in processes:
+                    for one in _rounds(process):
+                        for name, seconds in one.items():
+                            samples[name].append(seconds)
 
-        def read(name: str) -> Callable[[], int]:
-            return lambda: runner.run(several(reads[name], calls))
-
-        names = {name: read(name) for name in reads}
-        about = {"transport": transport, "events": events, "calls": calls}
-        read_to_the_end = together(benchmark, names, group="model path", **about)
-        runner.run(close())
-    assert read_to_the_end[MODEL] > calls * events
-    assert read_to_the_end[BYTES] > calls * 100 * events
-
-
-async def several(read: Read, calls: int) -> int:
-    """Make so many calls, one after the other, and return the sum of their results."""
-    return sum([await read() for _ in range(calls)])
+        run(benchmark, turns, 1)
+    note(
+        benchmark,
+        group="model path",
+        transport=transport,
+        events=events,
+        calls=calls,
+        samples=samples,
+    )
 
 
-async def readers(transport: str, url: str) -> tuple[dict[str, Read], Close]:
-    """Return both readers of a transport, over one client, and the function that closes it."""
-    body = {"model": "m", "messages": [{"role": "user", "content": "?"}], "stream": True}
-    config = OpenAIChatConfig(model_id="m")
-    if transport == "aiohttp":
-        session = aiohttp.ClientSession()
-        model = OpenAIChatModel(config, client=session, base_url=url, api_key="unused")
-
-        async def read_bytes() -> int:
-            count = 0
-            async with session.post(f"{url}/chat/completions", json=body) as response:
-                async for chunk in response.content.iter_any():
-                    count += len(chunk)
-            return count
-
-        close = session.close
-    else:
-        client = httpx2.AsyncClient()
-        model = OpenAIChatModel(config, client=client, base_url=url, api_key="unused")
-
-        async def read_bytes() -> int:
-            count = 0
-            async with client.stream("POST", f"{url}/chat/completions", json=body) as response:
-                async for chunk in response.aiter_bytes():
-                    count += len(chunk)
-            return count
-
-        close = client.aclose
-
-    async def read_message() -> int:
-        async with model.stream("?") as stream:
-            return len((await stream.final_message()).text)
-
-    return {BYTES: read_bytes, MODEL: read_message}, close
+def _rounds(process: subprocess.Popen[str]) -> list[dict[str, float]]:
+    """Return the CPU seconds of each reader in the rounds of one turn."""
+    stdin = cast("IO[str]", process.stdin)
+    stdin.write(f"{ROUNDS}\n")
+    stdin.flush()
+    return cast("list[dict[str, float]]", line(process))

@@ -10,6 +10,7 @@ import argparse
 import statistics
 import sys
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import cast
 
@@ -26,7 +27,7 @@ from targets import Target, targets
 from test_asynchronous import ALONE
 from test_asynchronous import SOURCES as SOURCES_OF_CHUNKS
 from test_corpus import FOLDED
-from test_model_path import TRANSPORTS
+from test_model_path import PROCESSES, TRANSPORTS
 from transcoding import FIRST_PAIR
 
 BEGIN = "<!-- bench: begin -->"
@@ -202,7 +203,7 @@ def tables(results: Results) -> Iterator[str]:
         "## A call of a Model",
         "",
         "One call after the other on a kept connection, Chat, the body in writes of 64 KiB, in",
-        "four processes by turns.",
+        f"{PROCESSES} processes by turns.",
         "",
     )
     columns = {
@@ -316,23 +317,25 @@ def noise(results: Results) -> Iterator[str]:
             rows.append([what, *(cell(one) for one in quartiles), str(len(ratios))])
     yield from table(["reader", "lower quartile", "median", "upper quartile", "rounds"], rows)
     yield from (
-        "A difference of two times grows in a slow phase of the machine, which a ratio does not.",
-        "What a Model adds to the bytes of its client is therefore the median of the fastest",
-        "quarter of the rounds, in which both readers together took the least time.",
+        "A slow phase scales two times alike: their difference grows, their ratio does not. What",
+        "a Model adds to the bytes of its client is therefore the median of the fastest quarter",
+        "of the rounds, in which both readers together took the least time, and the mean of that",
+        "over the processes.",
         "",
     )
     rows = []
     for ours in results.all("model path", reader=MODEL):
         bare = results.beside(ours, BYTES)
         if bare is not None:
-            added = ours.differences(bare, "calls")
-            quartiles = statistics.quantiles(added, n=4)
+            quarters = ours.added(bare, "calls")
+            rounds = list(chain.from_iterable(ours.differences(bare, "calls")))
+            cells = [*quarters, *statistics.quantiles(rounds, n=4)]
             what = f"{ours.about['transport']}, {ours.about['events']:,} events"
-            cells = [ours.added(bare, "calls"), *quartiles]
-            rows.append([what, *(cell(one) for one in cells), str(len(added))])
-    title = "Model.stream: µs added to a call, with its events"
-    quarter = "fastest quarter"
-    yield from table([title, quarter, "lower quartile", "median", "upper quartile", "rounds"], rows)
+            rows.append([what, *(cell(one) for one in cells), str(len(rounds))])
+    title = "Model.stream: µs added to a call and its events"
+    quarters_of = [f"process {number + 1}" for number in range(PROCESSES)]
+    columns = ["lower quartile", "median", "upper quartile", "rounds"]
+    yield from table([title, *quarters_of, *columns], rows)
 
 
 def target_table(found: list[Target]) -> Iterator[str]:

@@ -64,23 +64,33 @@ class Row(NamedTuple):
         rounds = self.rounds(other)
         return statistics.median(rounds) if rounds else self.seconds / other.seconds
 
-    def differences(self, other: "Row", unit: str) -> list[float]:
-        """Return the microseconds for each unit that this takes more than the other, by round.
-
-        Both rows were measured by turns. The fastest rounds come first, which are those in which
-        both rows together took the least time.
-        """
-        pairs = sorted(zip(self.samples, other.samples, strict=True), key=sum)
-        return [(mine - theirs) / self.number(unit) * 1e6 for mine, theirs in pairs]
-
-    def added(self, other: "Row", unit: str) -> float:
+    def differences(self, other: "Row", unit: str) -> list[list[float]]:
         """Return the microseconds for each unit that this takes more than the other.
 
-        A slow phase of the machine makes a difference larger, which it does not do to a ratio.
-        Therefore only the fastest quarter of the rounds counts.
+        Both were measured by turns, in several processes, whose samples follow each other.
+
+        Returns:
+            The difference in each round of each process. The rounds in which both rows together
+            took the least time come first.
         """
-        fastest_first = self.differences(other, unit)
-        return statistics.median(fastest_first[: max(1, len(fastest_first) // 4)])
+        pairs = list(zip(self.samples, other.samples, strict=True))
+        size = len(pairs) // int(self.number("processes"))
+        processes = [sorted(pairs[at : at + size], key=sum) for at in range(0, len(pairs), size)]
+        return [
+            [(mine - theirs) / self.number(unit) * 1e6 for mine, theirs in process]
+            for process in processes
+        ]
+
+    def added(self, other: "Row", unit: str) -> list[float]:
+        """Return the microseconds for each unit that this takes more than the other, by process.
+
+        A slow phase of the machine scales both times: their difference grows, their ratio does
+        not. Therefore only the fastest quarter of the rounds counts, and of it the median.
+        """
+        return [
+            statistics.median(fastest_first[: max(1, len(fastest_first) // 4)])
+            for fastest_first in self.differences(other, unit)
+        ]
 
 
 class Results:

@@ -17,8 +17,15 @@ def say(found: object) -> None:
 
 
 def line(process: subprocess.Popen[str]) -> object:
-    """Return the next line that a process prints, from JSON."""
-    return json.loads(cast("IO[str]", process.stdout).readline())
+    """Return the next line that a process prints, from JSON.
+
+    Raises:
+        RuntimeError: the process has ended.
+    """
+    said = cast("IO[str]", process.stdout).readline()
+    if not said:
+        raise RuntimeError(f"{process.args!r} ended with {process.wait()}")
+    return json.loads(said)
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 In: the results.  Out: for each target its name, its bound and the measured value.
 """
 
+import statistics
 from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple
 
@@ -271,7 +272,7 @@ def _model_path(results: Results) -> Iterator[Target]:
             ours = results.one("model path", reader=MODEL, **same)
             bare = results.one("model path", reader=BYTES, **same)
             if ours is not None and bare is not None:
-                added[events] = ours.added(bare, "calls")
+                added[events] = statistics.mean(ours.added(bare, "calls"))
         event = call = None
         if len(added) == 2:
             event = (added[2_000] - added[20]) / (2_000 - 20)

@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
+from itertools import chain
 from pathlib import Path
 from typing import IO, Final, cast
 
@@ -47,30 +48,25 @@ def test_model_path(benchmark: BenchmarkFixture, transport: str, events: int, po
     calls = CALLS[events]
     command = [sys.executable, str(PROGRAM), str(port), transport, str(events), str(calls)]
     pipe = subprocess.PIPE
-    samples: dict[str, list[float]] = {BYTES: [], MODEL: []}
+    found: list[list[dict[str, float]]] = [[] for _ in range(PROCESSES)]
     with ExitStack() as stack:
-        processes = [
-            stack.enter_context(subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True))
-            for _ in range(PROCESSES)
-        ]
+        processes: list[subprocess.Popen[str]] = []
+        for _ in range(PROCESSES):
+            process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True)
+            processes.append(stack.enter_context(process))
+            stack.callback(process.terminate)
         assert [line(process) for process in processes] == ["ready"] * PROCESSES
 
         def turns() -> None:
             for _ in range(TURNS):
-                for process in processes:
-                    for one in _rounds(process):
-                        for name, seconds in one.items():
-                            samples[name].append(seconds)
+                for process, rounds in zip(processes, found, strict=True):
+                    rounds.extend(_rounds(process))
 
         run(benchmark, turns, 1)
-    note(
-        benchmark,
-        group="model path",
-        transport=transport,
-        events=events,
-        calls=calls,
-        samples=samples,
-    )
+    about = {"transport": transport, "events": events, "calls": calls, "processes": PROCESSES}
+    rounds = list(chain.from_iterable(found))
+    samples = {name: [one[name] for one in rounds] for name in (BYTES, MODEL)}
+    note(benchmark, group="model path", samples=samples, **about)
 
 
 def _rounds(process: subprocess.Popen[str]) -> list[dict[str, float]]:

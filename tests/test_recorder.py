@@ -289,3 +289,22 @@ def test_a_model_records_through_any_client_and_plays_it_back(kind: str, tmp_pat
         {"model_id": "m"}, client=ReplayTransport([recording], flat_out=True), **settings
     )
     assert again.stream_sync("Hello", request_metadata=run).final_message().same_content(first)
+
+
+@pytest.mark.parametrize("transport", ["httpx2", "aiohttp"])
+def test_a_call_that_is_awaited_is_recorded_when_its_body_is_over(
+    transport: str, tmp_path: Path
+) -> None:
+    async def call(url: str) -> str:
+        client = make_http_client("asynchronous", transport)
+        recorder = Recorder(client, tmp_path)
+        options: dict[str, Any] = {"client": recorder, "base_url": url, "api_key": "sk-abcdefgh"}
+        message = await deltafold.AnthropicModel({"model_id": "m"}, **options).send_message("Hello")
+        await aclose_http_client(client)
+        return message.text
+
+    with ReplayServer({"/v1/messages": Recording.of_events(ANTHROPIC)}) as server:
+        text = anyio.run(call, server.url)
+    [recording] = Recording.load_all(tmp_path)
+    assert recording.body == ANTHROPIC
+    assert text == deltafold.fold(ANTHROPIC, "anthropic-messages").text

@@ -65,9 +65,9 @@ class Place(NamedTuple):
     part: int
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Rendered:
-    """A rendered request; nothing changes it.
+    """A rendered request.
 
     >>> from deltafold.dialects import dialect_of
     >>> dialect = dialect_of("openai-chat")

@@ -10,7 +10,7 @@ Clients that are made here do not retry, because retries are the caller's decisi
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast
 
 from deltafold._core import Decoder
 from deltafold.cost import listed_model
@@ -62,8 +62,6 @@ if TYPE_CHECKING:
     from deltafold.stream_core import ChoicesOptions, DecoderOptions
 
 ConfigT = TypeVar("ConfigT", bound=ModelConfig)
-
-_NO_SETTINGS: Final[Mapping[str, Any]] = {}
 
 
 class Model(Streaming, Generic[ConfigT]):
@@ -292,13 +290,11 @@ class Model(Streaming, Generic[ConfigT]):
         strict: bool = False,
         continue_from: Message | None = None,
         output: object = None,
-        settings: Mapping[str, Any] = _NO_SETTINGS,
-        **params: Any,  # noqa: ANN401 - fields of the configuration, as `settings`
+        **params: Any,  # noqa: ANN401 - fields of the configuration
     ) -> Prepared:
         conversation = conversation_of(messages, system_prompt, system_prompt_content)
         config = self._config
-        if settings or params or tool_choice is not None:
-            params = {**settings, **params}
+        if params or tool_choice is not None:
             config = self._changed(params, tool_choice)
         expected = None
         if output is not None:

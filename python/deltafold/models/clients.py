@@ -64,8 +64,6 @@ class Caller:
         dialect: the dialect of the response.
         timeouts: limits for plain HTTP.
         taps: wrappers of the client that see the bytes.
-        sent_headers: the headers of a request whose answer is streamed, and of one that asks for
-            the whole answer.
     """
 
     client: object = field(repr=False)
@@ -75,15 +73,6 @@ class Caller:
     dialect: str
     timeouts: Timeouts
     taps: tuple[Tap, ...] = field(repr=False)
-    sent_headers: tuple[Mapping[str, str], Mapping[str, str]] = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        """Make the headers, which all calls share."""
-        streamed, whole = (
-            {"content-type": "application/json", "accept": accepted, **self.headers}
-            for accepted in (_STREAMED, "application/json")
-        )
-        object.__setattr__(self, "sent_headers", (streamed, whole))
 
     def open(self, request: PreparedRequest) -> Source:
         """Send a request and return the unread response."""
@@ -140,10 +129,13 @@ class Caller:
             path, _, fixed = path.partition("?")
             pairs = (pair.partition("=") for pair in fixed.split("&") if pair)
             query = {**{name: value for name, _, value in pairs}, **query}
-        streamed, whole = self.sent_headers
-        headers = streamed if request.stream else whole
+        headers = {
+            "content-type": "application/json",
+            "accept": _STREAMED if request.stream else "application/json",
+            **self.headers,
+        }
         if request.headers:
-            headers = {**headers, **clean_headers(request.headers)}
+            headers |= clean_headers(request.headers)
         return HttpRequest(
             request.method, self.base_url + path, headers, query, request.content, self.timeouts
         )

@@ -133,7 +133,7 @@ class Streaming(Messaging):
             strict=strict,
             continue_from=continue_from,
             output=output,
-            settings=params,
+            **params,
         )
         return self._begin_async(prepared, tee)
 
@@ -198,7 +198,7 @@ class Streaming(Messaging):
             strict=strict,
             continue_from=continue_from,
             output=output,
-            settings=params,
+            **params,
         )
         return self._begin_sync(prepared, tee)
 

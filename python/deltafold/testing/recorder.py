@@ -178,7 +178,9 @@ class _Take:
             finally:
                 self.write("end")
 
-        return replace(source, chunks=_AsyncHeard(self, source.chunks), close=close)
+        heard = _AsyncHeard(self, source.chunks)
+        # A body that is over would not be closed.
+        return replace(source, chunks=heard, close=close, is_over=None)
 
     def note(self, asked: float, chunk: bytes) -> None:
         """Note a piece, and how long it was waited for, which leaves the reader's own time out."""

@@ -14,7 +14,17 @@ from dataclasses import replace
 from functools import cache, lru_cache
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, TypeVar, cast
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Final,
+    Literal,
+    NamedTuple,
+    Protocol,
+    TypeAlias,
+    TypeVar,
+    cast,
+)
 from urllib.parse import urljoin, urlsplit
 
 from deltafold._core import AsyncTimedChunks
@@ -139,14 +149,14 @@ async def open_http_async(client: object, request: HttpRequest) -> AsyncSource:
     if known is None and isinstance(client, Transport):
         return await client.open_async(request)
     if known is not None and known[0] == "asynchronous":
-        package = known[1]
+        way = _WAYS[known[1]]
     else:
-        package = _package_of(client, known, "asynchronous")
+        way = _WAYS[_package_of(client, known, "asynchronous")]
     limits = Limits(request.timeouts)
     waiting = watch()
     for _ in range(_MAX_REDIRECTS):
         waits = _AwaitedWaits(limits, waiting)
-        sending = _SENDERS[package](client, request, waits)
+        sending = way.send(client, request, waits)
         try:
             # A request may wait for a free connection of the pool as long as the call may take.
             with waiting.within(limits.of("total")[1]):
@@ -157,15 +167,10 @@ async def open_http_async(client: object, request: HttpRequest) -> AsyncSource:
                 raise
             raise missed from exception
         waits.is_open = True
-        if package == "aiohttp":
-            source = source_of_aiohttp(response, limits, waiting)
-            if not request.content:
-                _unlimit_reads(response)
-        else:
-            source = source_of_httpx(response, is_own=True)
-            source.chunks = AsyncTimedChunks(source.chunks, limits, waiting)
+        source = way.source(response, request, limits, waiting)
         onward = await _onward(request, source) if source.status in _REDIRECTS else None
         if onward is None:
+            # Draining the body of a redirect would shorten the limits of the whole call.
             source.limits = limits
             return source
         request = onward
@@ -536,18 +541,40 @@ def _sending_aiohttp(
     )
 
 
-_Sender: TypeAlias = Callable[[Any, HttpRequest, _AwaitedWaits], Awaitable[Any]]
-_SENDERS: Final[Mapping[_Package, _Sender]] = {
-    "httpx": _sending_httpx,
-    "aiohttp": _sending_aiohttp,
-}
-
-
 def _unlimit_reads(response: "aiohttp.ClientResponse") -> None:
     """Remove the limit of the headers, which would go on counting between the reads of the body."""
     connection = response.connection
     if connection is not None and connection.protocol is not None:
         connection.protocol.read_timeout = None
+
+
+class _Way(NamedTuple):
+    """How the clients of one package send a request, and the source of their response."""
+
+    send: Callable[[Any, HttpRequest, _AwaitedWaits], Awaitable[Any]]
+    source: Callable[[Any, HttpRequest, Limits, Watch], AsyncSource]
+
+
+def _timed_httpx(
+    response: "httpx.Response", _: HttpRequest, limits: Limits, waiting: Watch
+) -> AsyncSource:
+    source = source_of_httpx(response, is_own=True)
+    source.chunks = AsyncTimedChunks(source.chunks, limits, waiting)
+    return source
+
+
+def _timed_aiohttp(
+    response: "aiohttp.ClientResponse", request: HttpRequest, limits: Limits, waiting: Watch
+) -> AsyncSource:
+    if not request.content:
+        _unlimit_reads(response)
+    return source_of_aiohttp(response, (limits, waiting))
+
+
+_WAYS: Final[Mapping[_Package, _Way]] = {
+    "httpx": _Way(_sending_httpx, _timed_httpx),
+    "aiohttp": _Way(_sending_aiohttp, _timed_aiohttp),
+}
 
 
 @lru_cache(maxsize=32)

@@ -105,14 +105,20 @@ class _AiohttpContent(Protocol):
     def iter_any(self) -> AsyncIterator[bytes]: ...
     def read(self, n: int) -> Awaitable[bytes]: ...
     def readany(self) -> Awaitable[bytes]: ...
-    def at_eof(self) -> bool: ...
 
 
 class AiohttpBody(Protocol):
-    """A response of aiohttp, as far as each version has it."""
+    """A response of aiohttp; one like it needs `total_bytes` and `read` only where it is timed."""
 
-    content: _AiohttpContent
-    status: int
+    @property
+    def content(self) -> _AiohttpContent:
+        """The body."""
+        ...
+
+    @property
+    def status(self) -> int:
+        """The HTTP status."""
+        ...
 
 
 def _is_sync_body(response: object) -> TypeGuard[_SyncBody]:
@@ -248,23 +254,23 @@ def source_of_httpx(response: object, *, is_own: bool = False) -> AsyncSource:
 
 
 def source_of_aiohttp(
-    response: AiohttpBody, limits: "Limits | None" = None, watch: "Watch | None" = None
+    response: AiohttpBody, timed: "tuple[Limits, Watch] | None" = None
 ) -> AsyncSource:
     """Return the source that awaits a response of aiohttp.
 
     Args:
         response: the response.
-        limits: the limits that its chunks obey; the caller notes them in the source.
-        watch: ends the waits that exceed them; given together with the limits.
+        timed: the limits of its chunks, and the watch that ends a wait which exceeds them. The
+            caller notes the limits in the source once the source is that of the whole call.
     """
     content = response.content
     chunks = content.iter_any()
-    if limits is not None and watch is not None:
+    if timed is not None:
         # aiohttp returns all bytes that came with the headers faster than a limited number of them.
         has_come = 0 < content.total_bytes <= _READ_BYTES
         first = content.readany if has_come else None
         read = partial(content.read, _READ_BYTES)
-        chunks = AsyncTimedChunks(chunks, limits, watch, read, first)
+        chunks = AsyncTimedChunks(chunks, *timed, read, first)
 
     async def close() -> None:
         # At the end of its body it has given its connection back, and is closed.

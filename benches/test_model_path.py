@@ -11,6 +11,7 @@ data in memory differs between processes, and moves a call by some microseconds.
 
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from itertools import chain
@@ -29,8 +30,10 @@ CALLS: Final = {20: 20, 2000: 2}
 """Calls of a reader in one round, by the events of a call."""
 
 PROCESSES: Final = 4
-TURNS: Final = 5
-ROUNDS: Final = 12
+SECONDS: Final = 12
+"""Length of a measurement, because slow phases of a machine last for seconds."""
+
+ROUNDS: Final = 6
 """Rounds in one turn of a process."""
 
 PROGRAM: Final = Path(__file__).parent / "calls.py"
@@ -58,7 +61,8 @@ def test_model_path(benchmark: BenchmarkFixture, transport: str, events: int, po
         assert [line(process) for process in processes] == ["ready"] * PROCESSES
 
         def turns() -> None:
-            for _ in range(TURNS):
+            ends = time.monotonic() + SECONDS
+            while time.monotonic() < ends:
                 for process, rounds in zip(processes, found, strict=True):
                     rounds.extend(_rounds(process))
 

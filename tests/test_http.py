@@ -123,6 +123,19 @@ def test_a_redirect_that_keeps_the_request_is_followed_to_the_same_origin(
     assert [sent.body for sent in server.requests] == [b"{}", b"{}"]
 
 
+@every_way
+def test_a_redirect_whose_body_stalls_leaves_the_call_its_time(
+    way: str, server: ReplayServer
+) -> None:
+    stalled = Recording.of_events(EVENTS).stopping("stall", 9)
+    server.queue(
+        replace(stalled, status=307, headers={"location": "/v2"}),
+        Recording.of_events(EVENTS, delay=0.15),
+    )
+    answer = fetch(way, request_to(f"{server.url}/v1"))
+    assert (answer.status, answer.body, answer.failure) == (200, EVENTS, None)
+
+
 @every_wait
 @pytest.mark.parametrize(
     ("status", "location"),

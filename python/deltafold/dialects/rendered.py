@@ -6,9 +6,10 @@ cannot express is in the notes. An alias of a name or an id can be mapped back.
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from types import MappingProxyType
 from typing import NamedTuple, Self, TypeAlias, TypeVar, cast
 
 from deltafold.contract import json_object
@@ -65,8 +66,7 @@ class Place(NamedTuple):
     part: int
 
 
-@dataclass(frozen=True, slots=True)
-class Rendered:
+class Rendered(NamedTuple):
     """A rendered request.
 
     >>> from deltafold.dialects import dialect_of
@@ -86,8 +86,8 @@ class Rendered:
 
     body: Object
     notes: tuple[Object, ...] = ()
-    tool_names: Mapping[str, str] = field(default_factory=dict[str, str])
-    call_ids: Mapping[str, str] = field(default_factory=dict[str, str])
+    tool_names: Mapping[str, str] = MappingProxyType({})
+    call_ids: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)

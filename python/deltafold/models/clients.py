@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Self, TypeAlias, cast
 
-from deltafold._core import environment_values
+from deltafold._core import EnvironmentValues
 from deltafold.exceptions import MisuseError
 from deltafold.models.environment import (
     address_from_environment,
@@ -141,10 +141,10 @@ class Caller:
         )
 
 
-_Known: TypeAlias = tuple[object, list[str | None], Caller | None]
+_Known: TypeAlias = tuple[object, EnvironmentValues, Caller | None]
 """A client, the values of the vendor's variables, and the caller that was made of both."""
 
-_NOT_KNOWN: Final[_Known] = (None, [], None)
+_NOT_KNOWN: Final[_Known] = (None, EnvironmentValues(()), None)
 
 
 class Clients:
@@ -214,15 +214,13 @@ class Clients:
             )
         # Variables may change between two calls, but their values are seldom new.
         known_client, known_values, known = self._known
-        if known_client is client and known is not None:
-            values = environment_values(self._variables)
-            if known_values == values:
-                return known
+        if known_client is client and known is not None and known_values.are_current():
+            return known
         sdk = self._sdk_of(client)
         if sdk is not None:
             dialect = sdk.dialect(client, self._dialect)
             return Caller(client, sdk, "", {}, dialect, self._timeouts, self._taps)
-        values = environment_values(self._variables)
+        values = EnvironmentValues(self._variables)
         known = self._http_caller(client)
         self._known = (client, values, known)
         return known

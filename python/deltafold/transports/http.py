@@ -418,8 +418,7 @@ class _AwaitedWaits(_Waits):
     def begin_answer(self) -> None:
         """Begin the limit of the headers.  The body may go out after these have come."""
         if not self.is_open:
-            self.answer, seconds = self.limits.of("first_byte")
-            self.watch.allow(seconds)
+            self.answer = self.limits.begin("first_byte", self.watch)
 
 
 class _TracedRequest(Protocol):

@@ -13,6 +13,8 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
+use crate::task_watch::TaskWatch;
+
 /// Timeouts of a call that has begun.
 ///
 /// Args:
@@ -62,6 +64,20 @@ impl CallLimits {
         let (seconds, by_total) = self.shorten(self.seconds(&limit)?);
         let first = if by_total { intern!(limit.py(), "total").clone() } else { limit };
         Ok((first, seconds))
+    }
+
+    /// Let the wait of a watch take as long as the limit that it reaches first, and return the name of that limit.
+    fn begin<'py>(
+        &self,
+        limit: Bound<'py, PyString>,
+        watch: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyString>> {
+        let (first, seconds) = self.of(limit)?;
+        match watch.cast_exact::<TaskWatch>() {
+            Ok(watch) => watch.get().allow(watch.py(), seconds)?,
+            Err(_) => drop(watch.call_method1(intern!(watch.py(), "allow"), (seconds,))?),
+        }
+        Ok(first)
     }
 
     /// Let the call take so many seconds at most from now on.

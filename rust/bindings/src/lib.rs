@@ -99,7 +99,7 @@ mod _core {
     #[pymodule_export]
     use crate::encoder_settings::target_names;
     #[pymodule_export]
-    use crate::environment::environment_values;
+    use crate::environment::EnvironmentValues;
     #[pymodule_export]
     use crate::event_framer::{EventFramer, event_ends};
     #[pymodule_export]

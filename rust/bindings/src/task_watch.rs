@@ -125,7 +125,7 @@ impl TaskWatch {
     }
 
     /// Let the wait take so many seconds from now on; None removes the limit.
-    fn allow(&self, py: Python<'_>, seconds: Option<f64>) -> PyResult<()> {
+    pub(crate) fn allow(&self, py: Python<'_>, seconds: Option<f64>) -> PyResult<()> {
         let due = self.end(py, seconds)?;
         if self.wait.allow(py, due)? { self.cover(py, due) } else { Ok(()) }
     }

@@ -318,9 +318,10 @@ def noise(results: Results) -> Iterator[str]:
     yield from table(["reader", "lower quartile", "median", "upper quartile", "rounds"], rows)
     yield from (
         "A slow phase scales two times alike: their difference grows, their ratio does not. What",
-        "a Model adds to the bytes of its client is therefore the median of the fastest quarter",
-        "of the rounds, in which both readers together took the least time, and the mean of that",
-        "over the processes.",
+        "a Model adds to the bytes of its client is therefore the median of the quarter of the",
+        "rounds before and after which both readers were fastest, and the mean of that over the",
+        "processes. Over httpx2 a Model reads the connection's stream below `aiter_bytes`, so that",
+        "an event takes less time than with the bytes alone.",
         "",
     )
     rows = []

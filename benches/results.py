@@ -70,16 +70,22 @@ class Row(NamedTuple):
         Both were measured by turns, in several processes, whose samples follow each other.
 
         Returns:
-            The difference in each round of each process. The rounds in which both rows together
-            took the least time come first.
+            The difference in each round of each process, those of the fastest phases first. Whether
+            a phase is fast is read from the rounds before and after, because a round that was
+            chosen for its own times would favour the row that varies more.
         """
         pairs = list(zip(self.samples, other.samples, strict=True))
-        size = len(pairs) // int(self.number("processes"))
-        processes = [sorted(pairs[at : at + size], key=sum) for at in range(0, len(pairs), size)]
-        return [
-            [(mine - theirs) / self.number(unit) * 1e6 for mine, theirs in process]
-            for process in processes
-        ]
+        size, rest = divmod(len(pairs), int(self.number("processes")))
+        if rest:
+            raise ValueError(f"{len(pairs)} rounds are not those of {self.about['processes']}")
+        found: list[list[float]] = []
+        for begin in range(0, len(pairs), size):
+            process = pairs[begin : begin + size]
+            inner = range(1, size - 1)
+            order = sorted(inner, key=lambda at: sum((*process[at - 1], *process[at + 1])))
+            differences = [(mine - theirs) / self.number(unit) * 1e6 for mine, theirs in process]
+            found.append([differences[at] for at in order])
+        return found
 
     def added(self, other: "Row", unit: str) -> list[float]:
         """Return the microseconds for each unit that this takes more than the other, by process.

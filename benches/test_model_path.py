@@ -34,7 +34,7 @@ SECONDS: Final = 12
 """Length of a measurement, because slow phases of a machine last for seconds."""
 
 ROUNDS: Final = 6
-"""Rounds in one turn of a process."""
+"""Rounds in one turn of a process: an even number, because the readers begin by turns."""
 
 PROGRAM: Final = Path(__file__).parent / "calls.py"
 
@@ -67,6 +67,8 @@ def test_model_path(benchmark: BenchmarkFixture, transport: str, events: int, po
                     rounds.extend(_rounds(process))
 
         run(benchmark, turns, 1)
+        for process in processes:
+            process.communicate()
     about = {"transport": transport, "events": events, "calls": calls, "processes": PROCESSES}
     rounds = list(chain.from_iterable(found))
     samples = {name: [one[name] for one in rounds] for name in (BYTES, MODEL)}

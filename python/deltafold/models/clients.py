@@ -141,10 +141,8 @@ class Caller:
         )
 
 
-_Known: TypeAlias = tuple[object, EnvironmentValues, Caller | None]
+_Known: TypeAlias = tuple[object, EnvironmentValues, Caller]
 """A client, the values of the vendor's variables, and the caller that was made of both."""
-
-_NOT_KNOWN: Final[_Known] = (None, EnvironmentValues(()), None)
 
 
 class Clients:
@@ -185,7 +183,7 @@ class Clients:
         self._kinds = _BOTH if client is None else self._kinds_of(client)
         self._made: dict[ClientKind, tuple[object, object]] = {}
         self._recognised: tuple[object, bool] = (None, False)
-        self._known: _Known = _NOT_KNOWN
+        self._known: _Known | None = None
         # A key of white space alone is none, so that the variables count.
         has_key = bool(api_key and api_key.strip())
         self._variables = variables_of(vendor, has_key=has_key, has_address=bool(base_url))
@@ -213,17 +211,17 @@ class Clients:
                 f"{type(client).__name__}: give it the other kind, or call the other method"
             )
         # Variables may change between two calls, but their values are seldom new.
-        known_client, known_values, known = self._known
-        if known_client is client and known is not None and known_values.are_current():
-            return known
+        known = self._known
+        if known is not None and known[0] is client and known[1].are_current():
+            return known[2]
         sdk = self._sdk_of(client)
         if sdk is not None:
             dialect = sdk.dialect(client, self._dialect)
             return Caller(client, sdk, "", {}, dialect, self._timeouts, self._taps)
         values = EnvironmentValues(self._variables)
-        known = self._http_caller(client)
-        self._known = (client, values, known)
-        return known
+        caller = self._http_caller(client)
+        self._known = (client, values, caller)
+        return caller
 
     def _http_caller(self, client: object) -> Caller:
         key = self._key(required=self._client is None)
@@ -246,7 +244,7 @@ class Clients:
 
     def close(self) -> None:
         """Close the synchronous client if it was made here."""
-        self._known = _NOT_KNOWN
+        self._known = None
         made = self._made.pop("synchronous", None)
         if made is not None and self._transport == "sdk":
             _close_of(made[0])()
@@ -255,7 +253,7 @@ class Clients:
 
     async def aclose(self) -> None:
         """Close the asynchronous client if it was made here."""
-        self._known = _NOT_KNOWN
+        self._known = None
         made = self._made.pop("asynchronous", None)
         if made is not None and self._transport == "sdk":
             closing = _close_of(made[0])()

@@ -179,7 +179,7 @@ class _Take:
                 self.write("end")
 
         heard = _AsyncHeard(self, source.chunks)
-        # A body that is over would not be closed.
+        # A stream does not close a body that is over, and this `close` writes the file.
         return replace(source, chunks=heard, close=close, is_over=None)
 
     def note(self, asked: float, chunk: bytes) -> None:

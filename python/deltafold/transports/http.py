@@ -170,7 +170,7 @@ async def open_http_async(client: object, request: HttpRequest) -> AsyncSource:
         source = way.source(response, request, limits, waiting)
         onward = await _onward(request, source) if source.status in _REDIRECTS else None
         if onward is None:
-            # Draining the body of a redirect would shorten the limits of the whole call.
+            # `adrain` shortens the limits that a source names, and these are those of the call.
             source.limits = limits
             return source
         request = onward
@@ -418,7 +418,7 @@ class _AwaitedWaits(_Waits):
     def begin_answer(self) -> None:
         """Begin the limit of the headers.  The body may go out after these have come."""
         if not self.is_open:
-            self.answer = self.limits.begin("first_byte", self.watch)
+            self.answer = self.limits.allow("first_byte", self.watch)
 
 
 class _TracedRequest(Protocol):

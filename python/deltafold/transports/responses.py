@@ -108,7 +108,7 @@ class _AiohttpContent(Protocol):
 
 
 class AiohttpBody(Protocol):
-    """A response of aiohttp; one like it needs `total_bytes` and `read` only where it is timed."""
+    """A response of aiohttp; `total_bytes` and `read` are needed only where limits are given."""
 
     @property
     def content(self) -> _AiohttpContent:
@@ -261,7 +261,7 @@ def source_of_aiohttp(
     Args:
         response: the response.
         timed: the limits of its chunks, and the watch that ends a wait which exceeds them. The
-            caller notes the limits in the source once the source is that of the whole call.
+            source does not name the limits yet.
     """
     content = response.content
     chunks = content.iter_any()

@@ -46,8 +46,8 @@ class AsyncSource:
             body was read to its end.
         limits: the limits that the chunks obey, None if they obey none.
         is_over: whether the body has come to its end, nothing of it is left to read, and its client
-            has released the connection, so that nobody calls `close`; None if the client does not
-            know, or if `close` has other work too.
+            has released the connection. A stream does not close such a body. None if the client
+            does not know, or if `close` must be called in any case.
     """
 
     chunks: AsyncIterator[bytes]

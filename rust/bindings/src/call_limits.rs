@@ -1,6 +1,6 @@
 //! `CallLimits`: the timeouts of a call that has begun, and the seconds until the whole call must end.
 //!
-//! In: the timeouts of the call, in seconds.  Out: the limit that a wait reaches first, and its seconds.
+//! In: the timeouts of the call, in seconds.  Out: the limit that a wait reaches first, and its seconds; a watch that obeys it.
 //!
 //! The Python half derives the errors that name a limit from this class: `failed(exception, limit, is_late)` returns the
 //! exception to raise.
@@ -66,8 +66,8 @@ impl CallLimits {
         Ok((first, seconds))
     }
 
-    /// Let the wait of a watch take as long as the limit that it reaches first, and return the name of that limit.
-    fn begin<'py>(
+    /// Limit the current wait of a watch from now on, and return the name of the limit that ends it first.
+    fn allow<'py>(
         &self,
         limit: Bound<'py, PyString>,
         watch: &Bound<'py, PyAny>,

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from types import MappingProxyType
 from typing import NamedTuple, Self, TypeAlias, TypeVar, cast
 
 from deltafold.contract import json_object
@@ -86,8 +85,8 @@ class Rendered(NamedTuple):
 
     body: Object
     notes: tuple[Object, ...] = ()
-    tool_names: Mapping[str, str] = MappingProxyType({})
-    call_ids: Mapping[str, str] = MappingProxyType({})
+    tool_names: Mapping[str, str] = {}
+    call_ids: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True)

@@ -157,16 +157,23 @@ def test_a_variable_that_changes_counts_from_the_next_call_on(
         ("OPENAI_API_KEY", "second-key"),
         ("OPENAI_BASE_URL", f"{GATEWAY}/v1"),
         ("OPENAI_ORG_ID", "org"),
+        ("OPENAI_BASE_URL", None),
     ]
     for change in [None, *changes]:
-        if change is not None:
-            monkeypatch.setenv(*change)
+        match change:
+            case (variable, str(value)):
+                monkeypatch.setenv(variable, value)
+            case (variable, None):
+                monkeypatch.delenv(variable)
+            case None:
+                pass
         with pytest.raises(ModelError):
             model.send_message_sync("Hello", max_tokens=9)
     keys = [request.headers["authorization"] for request in transport.requests]
-    assert keys == ["Bearer first-key"] + ["Bearer second-key"] * 3
+    assert keys == ["Bearer first-key"] + ["Bearer second-key"] * 4
     assert transport.urls[1].startswith("https://api.openai.com")
-    assert transport.urls[2:] == [f"{GATEWAY}/v1/chat/completions"] * 2
+    assert transport.urls[2:4] == [f"{GATEWAY}/v1/chat/completions"] * 2
+    assert transport.urls[4] == transport.urls[1]
     assert "openai-organization" not in {name.lower() for name in transport.requests[2].headers}
     assert transport.requests[3].headers["openai-organization"] == "org"
 

@@ -1,6 +1,7 @@
 """Options and results of a Model's calls: hooks, raw bytes, headers, time, messages, events."""
 
 import asyncio
+import copy
 import itertools
 import json
 from collections.abc import Callable, Iterator
@@ -58,6 +59,15 @@ def both_ways(model: OpenAIChatModel, way: str, **arguments: Any) -> Message:  #
 
 
 WAYS = pytest.mark.parametrize("way", ["synchronous", "asynchronous"])
+
+
+def test_a_copy_of_a_model_makes_its_own_clients(server: ReplayServer) -> None:
+    with chat_model(server) as model:
+        model.send_message_sync("Hello")
+        with copy.deepcopy(model) as other:
+            model.close()
+            assert other.send_message_sync("Hello").text == model.send_message_sync("Hello").text
+    assert server.open_connections == 0
 
 
 @WAYS

@@ -280,8 +280,9 @@ class Model(Streaming, Generic[ConfigT]):
         messages: Messages,
         tool_specs: Tools | None = None,
         system_prompt: str | None = None,
+        streamed: bool = True,  # noqa: FBT001, FBT002 - a keyword could be a setting of the caller
+        /,
         *,
-        streamed: bool = True,
         tool_choice: ToolChoiceLike | None = None,
         system_prompt_content: SystemContent | None = None,
         invocation_state: Mapping[str, object] | None = None,

@@ -193,6 +193,10 @@ class Clients:
                 "client"
             )
 
+    def __getstate__(self) -> dict[str, object]:
+        """Return the state of a copy, which makes its own clients."""
+        return {**vars(self), "_made": {}, "_recognised": (None, False), "_known": None}
+
     def caller(self, kind: ClientKind) -> Caller:
         """Return the caller for synchronous or asynchronous requests.
 

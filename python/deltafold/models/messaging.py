@@ -43,8 +43,8 @@ class Messaging(ABC):
         messages: Messages,
         tool_specs: Tools | None = None,
         system_prompt: str | None = None,
-        *,
-        streamed: bool = True,
+        streamed: bool = True,  # noqa: FBT001, FBT002 - a keyword could be a setting of the caller
+        /,
         **options: Any,  # noqa: ANN401 - those of `Model.stream`
     ) -> Prepared: ...
 
@@ -61,10 +61,12 @@ class Messaging(ABC):
         tool_specs: Tools | None,
         system_prompt: str | None,
         options: dict[str, Any],
+        *,
+        streamed: bool = True,
     ) -> tuple[Prepared, Any]:
         """Return the prepared call and its tee, which is one of the options."""
         tee = options.pop("tee", None)
-        return self._prepare(kind, messages, tool_specs, system_prompt, **options), tee
+        return self._prepare(kind, messages, tool_specs, system_prompt, streamed, **options), tee
 
     @overload
     async def send_message(
@@ -129,7 +131,8 @@ class Messaging(ABC):
             messages,
             tool_specs,
             system_prompt,
-            {**options, "output": output, "streamed": stream},
+            {**options, "output": output},
+            streamed=stream,
         )
         async with self._begin_async(*asked) as opened:
             try:
@@ -180,7 +183,8 @@ class Messaging(ABC):
             messages,
             tool_specs,
             system_prompt,
-            {**options, "output": output, "streamed": stream},
+            {**options, "output": output},
+            streamed=stream,
         )
         with self._begin_sync(*asked) as opened:
             try:

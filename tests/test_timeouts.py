@@ -198,12 +198,10 @@ def test_a_function_that_reads_replaces_the_iterator(loop: str) -> None:
             await anyio.sleep(0 if pieces else 9)
             return pieces.pop(0)
 
-        chunks = AsyncTimedChunks(Chunks(9), Limits(Timeouts(idle=0.05)), watch(), read)
+        chunks = AsyncTimedChunks.of_reads(read, Limits(Timeouts(idle=0.05)), watch())
         assert [chunk async for chunk in chunks] == [b"a", b"b"]
         with pytest.raises(TimeoutError, match=r"timeouts\.first_byte"):
-            await anext(
-                AsyncTimedChunks(Chunks(9), Limits(Timeouts(first_byte=0.05)), watch(), read)
-            )
+            await anext(AsyncTimedChunks.of_reads(read, Limits(Timeouts(first_byte=0.05)), watch()))
 
     run(loop, main)
 
@@ -223,7 +221,7 @@ def test_a_function_reads_until_the_first_bytes_came(loop: str) -> None:
             return b"a"
 
         limits = Limits(Timeouts())
-        chunks = AsyncTimedChunks(Chunks(9), limits, watch(), read, first)
+        chunks = AsyncTimedChunks.of_reads(read, limits, watch(), first)
         assert [chunk async for chunk in chunks] == [b"a", b"b"]
         assert asked == ["first"]
 

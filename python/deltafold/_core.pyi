@@ -654,13 +654,15 @@ class _ScopeWatch(Protocol):
 @final
 class AsyncTimedChunks:
     def __new__(
-        cls,
-        chunks: AsyncIterator[bytes],
+        cls, chunks: AsyncIterator[bytes], limits: CallLimits, watch: TaskWatch | _ScopeWatch
+    ) -> Self: ...
+    @staticmethod
+    def of_reads(
+        read: Callable[[], Awaitable[bytes]],
         limits: CallLimits,
         watch: TaskWatch | _ScopeWatch,
-        read: Callable[[], Awaitable[bytes]] | None = None,
         first: Callable[[], Awaitable[bytes]] | None = None,
-    ) -> Self: ...
+    ) -> AsyncTimedChunks: ...
     def __aiter__(self) -> Self: ...
     def __anext__(self) -> TimedRead: ...
 

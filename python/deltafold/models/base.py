@@ -280,7 +280,7 @@ class Model(Streaming, Generic[ConfigT]):
         messages: Messages,
         tool_specs: Tools | None = None,
         system_prompt: str | None = None,
-        streamed: bool = True,  # noqa: FBT001, FBT002 - a keyword could be a setting of the caller
+        streamed: bool = True,  # noqa: FBT002 - a keyword could be a setting of the caller
         /,
         *,
         tool_choice: ToolChoiceLike | None = None,

@@ -43,7 +43,7 @@ class Messaging(ABC):
         messages: Messages,
         tool_specs: Tools | None = None,
         system_prompt: str | None = None,
-        streamed: bool = True,  # noqa: FBT001, FBT002 - a keyword could be a setting of the caller
+        streamed: bool = True,  # noqa: FBT002 - a keyword could be a setting of the caller
         /,
         **options: Any,  # noqa: ANN401 - those of `Model.stream`
     ) -> Prepared: ...

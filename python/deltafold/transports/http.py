@@ -9,27 +9,14 @@ follow a redirect that keeps the method and the body (307, 308) to the same orig
 receive the key. A limit that is exceeded is a `TimeoutError` that names it.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache, lru_cache
-from importlib import import_module
+from functools import lru_cache
 from importlib.util import find_spec
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Final,
-    Literal,
-    NamedTuple,
-    Protocol,
-    TypeAlias,
-    TypeVar,
-    cast,
-)
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
 from urllib.parse import urljoin, urlsplit
 
-from deltafold._core import AsyncTimedChunks
 from deltafold.exceptions import MisuseError
-from deltafold.transports.deadlines import ReadLimit, bound_reads_of_caller
 from deltafold.transports.draining import adrain, drain
 from deltafold.transports.packages import (
     EXTRAS,
@@ -38,19 +25,10 @@ from deltafold.transports.packages import (
     import_package,
 )
 from deltafold.transports.requests import HttpRequest
-from deltafold.transports.responses import source_of, source_of_aiohttp, source_of_httpx
 from deltafold.transports.secrets import Redactor, secrets_of_environment, shown_url
+from deltafold.transports.sending import WAYS, AwaitedWaits, Package, open_httpx
 from deltafold.transports.sources import AsyncSource, Source, Transport
-from deltafold.transports.timeouts import (
-    Limit,
-    Limits,
-    ScopeWatch,
-    TimedChunks,
-    Watch,
-    is_timeout,
-    under_asyncio,
-    watch,
-)
+from deltafold.transports.timeouts import Limits, under_asyncio, watch
 
 if TYPE_CHECKING:
     import aiohttp
@@ -67,7 +45,6 @@ __all__ = [
     "open_http_async",
 ]
 
-T = TypeVar("T")
 ClientKind: TypeAlias = Literal["synchronous", "asynchronous"]
 
 _MAX_REDIRECTS: Final = 3
@@ -78,10 +55,8 @@ class RedirectError(Exception):
     """The server redirected the request to a place that the client must not follow by itself."""
 
 
-_Package: TypeAlias = Literal["httpx", "aiohttp"]
-
 # Package and name of the class, its kind, and the interface that it implements.
-_CLIENTS: Final[Mapping[tuple[str, str], tuple[ClientKind, _Package]]] = {
+_CLIENTS: Final[Mapping[tuple[str, str], tuple[ClientKind, Package]]] = {
     ("httpx", "Client"): ("synchronous", "httpx"),
     ("httpx", "AsyncClient"): ("asynchronous", "httpx"),
     ("httpx2", "Client"): ("synchronous", "httpx"),
@@ -120,7 +95,7 @@ def open_http(client: object, request: HttpRequest) -> Source:
     _package_of(client, known, "synchronous")
     limits = Limits(request.timeouts)
     for _ in range(_MAX_REDIRECTS):
-        source = _open_httpx(cast("httpx.Client", client), request, limits)
+        source = open_httpx(cast("httpx.Client", client), request, limits)
         try:
             onward = _redirected(request, source.status, source.headers)
             if onward is None:
@@ -149,13 +124,13 @@ async def open_http_async(client: object, request: HttpRequest) -> AsyncSource:
     if known is None and isinstance(client, Transport):
         return await client.open_async(request)
     if known is not None and known[0] == "asynchronous":
-        way = _WAYS[known[1]]
+        way = WAYS[known[1]]
     else:
-        way = _WAYS[_package_of(client, known, "asynchronous")]
+        way = WAYS[_package_of(client, known, "asynchronous")]
     limits = Limits(request.timeouts)
     waiting = watch()
     for _ in range(_MAX_REDIRECTS):
-        waits = _AwaitedWaits(limits, waiting)
+        waits = AwaitedWaits(limits, waiting)
         sending = way.send(client, request, waits)
         try:
             # A request may wait for a free connection of the pool as long as the call may take.
@@ -167,7 +142,7 @@ async def open_http_async(client: object, request: HttpRequest) -> AsyncSource:
                 raise
             raise missed from exception
         waits.is_open = True
-        source = way.source(response, request, limits, waiting)
+        source = way.source(response, (limits, waiting), request)
         onward = await _onward(request, source) if source.status in _REDIRECTS else None
         if onward is None:
             # `adrain` shortens the limits that a source names, and these are those of the call.
@@ -255,13 +230,13 @@ async def aclose_http_client(client: object) -> None:
         await cast("httpx.AsyncClient", client).aclose()
 
 
-def _known(client: object) -> tuple[ClientKind, _Package] | None:
+def _known(client: object) -> tuple[ClientKind, Package] | None:
     own: type = type(client)
     return _known_class(own)
 
 
 @lru_cache(maxsize=128)
-def _known_class(kind: type) -> tuple[ClientKind, _Package] | None:
+def _known_class(kind: type) -> tuple[ClientKind, Package] | None:
     for base in kind.__mro__:
         package = base.__module__.partition(".")[0]
         known = _CLIENTS.get((package, base.__name__))
@@ -271,8 +246,8 @@ def _known_class(kind: type) -> tuple[ClientKind, _Package] | None:
 
 
 def _package_of(
-    client: object, known: tuple[ClientKind, _Package] | None, kind: ClientKind
-) -> _Package:
+    client: object, known: tuple[ClientKind, Package] | None, kind: ClientKind
+) -> Package:
     if known is not None and known[0] == kind:
         return known[1]
     name = f"{type(client).__module__}.{type(client).__qualname__}"
@@ -322,285 +297,6 @@ def may_follow(url: str, target: str) -> bool:
     if (old.scheme, old.port) == (new.scheme, new.port):
         return True
     return (old.scheme, old.port, new.scheme, new.port) == ("http", None, "https", None)
-
-
-class _Waits:
-    """Limits of the wait for the headers, and the limit that each failure of a client means."""
-
-    __slots__ = ("answer", "connect", "limits")
-
-    def __init__(self, limits: Limits) -> None:
-        self.limits = limits
-        self.connect: Limit = "connect"
-        self.answer: Limit = "first_byte"
-
-    def missed(self, exception: Exception) -> TimeoutError | None:
-        """Return the error of the exceeded limit in place of a timeout of the client."""
-        if is_timeout(exception):
-            for base in type(exception).__mro__:
-                stage = _STAGES.get(base.__name__)
-                if stage is None:
-                    continue
-                limit = self._limit_of(stage)
-                if self.limits.has(limit):
-                    return self.limits.missed(limit)
-        return None
-
-    def _limit_of(self, stage: str) -> Limit:
-        if stage == "connect":
-            return self.connect
-        return self.answer if stage == "answer" else "total"
-
-
-# Names of exceptions of the clients, and of this package, and the stage that took too long.
-_STAGES: Final = {
-    "ConnectTimeout": "connect",
-    "ConnectionTimeoutError": "connect",
-    "ReadTimeout": "answer",
-    "WriteTimeout": "answer",
-    "LateReadError": "answer",
-    "SocketTimeoutError": "answer",
-    "ExpiredError": "answer",
-    "PoolTimeout": "total",
-    "TimeoutError": "total",
-}
-
-
-class _BlockingWaits(_Waits):
-    """Limits that httpx applies itself, because nothing runs beside a thread that waits."""
-
-    __slots__ = ("_read", "seconds")
-
-    def __init__(self, limits: Limits) -> None:
-        super().__init__(limits)
-        self.connect, connect_seconds = limits.of("connect")
-        self.answer, answer_seconds = limits.of("first_byte")
-        _, whole_seconds = limits.of("total")
-        self._read = ReadLimit.of(answer_seconds)
-        # The names of httpx's extension.  A request may wait for a free connection of the pool as
-        # long as the call may take: waiting there is the caller's own doing.
-        self.seconds: dict[str, float | None] = {
-            "connect": connect_seconds,
-            "read": self._read,
-            "write": answer_seconds,
-            "pool": whole_seconds,
-        }
-
-    def allow(self, seconds: float | None) -> None:
-        """Set the limit of the next read, in seconds."""
-        self._read.allow(seconds)
-
-    def trace(self, stage: str, info: Mapping[str, object]) -> None:
-        """Begin the limit of the headers when the request is sent; a `trace` extension."""
-        if not stage.endswith(_REQUEST_GOES_OUT):
-            return
-        request = cast("_TracedRequest", info["request"])
-        # The request of a tunnel goes out before the caller's.
-        if request.method != b"CONNECT":
-            request.extensions.pop("trace", None)
-        bound_reads_of_caller()
-        self.answer, seconds = self.limits.of("first_byte")
-        self.allow(seconds)
-
-
-class _AwaitedWaits(_Waits):
-    """Limits of a `Watch`, which ends the wait of a task."""
-
-    __slots__ = ("is_open", "watch")
-
-    def __init__(self, limits: Limits, watch: Watch) -> None:
-        self.limits = limits
-        self.watch = watch
-        self.connect: Limit = "connect"
-        self.answer: Limit = "total"
-        self.is_open = False
-
-    def begin_answer(self) -> None:
-        """Begin the limit of the headers.  The body may go out after these have come."""
-        if not self.is_open:
-            self.answer = self.limits.allow("first_byte", self.watch)
-
-
-class _TracedRequest(Protocol):
-    method: bytes
-    extensions: dict[str, object]
-
-
-# Stages that httpcore reports to a `trace` extension, without the prefix `http11.` or `http2.`.
-_REQUEST_GOES_OUT: Final = ".send_request_headers.started"
-
-
-def _open_httpx(client: "httpx.Client", request: HttpRequest, limits: Limits) -> Source:
-    waits = _BlockingWaits(limits)
-    sent = _httpx_request(client, request, {"timeout": waits.seconds, "trace": waits.trace})
-    try:
-        response = client.send(sent, stream=True, follow_redirects=False)
-    except Exception as exception:
-        missed = waits.missed(exception)
-        if missed is None:
-            raise
-        raise missed from exception
-    source = source_of(response)
-    source.chunks = TimedChunks(source.chunks, limits, waits.allow)
-    return source
-
-
-def _sending_httpx(
-    client: "httpx.AsyncClient", request: HttpRequest, waits: _AwaitedWaits
-) -> "Awaitable[httpx.Response]":
-    # The watch has all limits but that of a connection, so that httpx makes no timers.
-    seconds: dict[str, float | None] = {
-        "connect": request.timeouts.connect,
-        "read": None,
-        "write": None,
-        "pool": None,
-    }
-    sent = _httpx_request(client, request, {"timeout": seconds})
-    kind: type = type(sent.stream)
-    sent.stream = _announced_stream(kind)(sent.stream, waits.begin_answer)
-    return client.send(sent, stream=True, follow_redirects=False)
-
-
-def _httpx_request(
-    client: "httpx.Client | httpx.AsyncClient",
-    request: HttpRequest,
-    extensions: Mapping[str, object],
-) -> "httpx.Request":
-    kind: type = type(client.base_url)
-    return client.build_request(
-        request.method,
-        _httpx_url(kind, request.full_url),
-        headers=request.headers,
-        content=request.content,
-        extensions=extensions,
-    )
-
-
-@cache
-def _announced_stream(kind: type) -> Any:  # noqa: ANN401 - a subclass of a class of httpx
-    """Make a class of bodies that report their sending.
-
-    A `trace` extension would cost two coroutines for each of its stages, and only httpcore has it.
-    """
-    base: Any = next((one for one in kind.__mro__ if one.__name__ == "AsyncByteStream"), kind)
-
-    class AnnouncedStream(base):  # type: ignore[misc]  # of an untyped variable
-        """Wraps the body of the request, which a subclass of the client may have changed."""
-
-        def __init__(self, stream: _AnyStream, begins: Callable[[], None]) -> None:
-            self.stream = stream
-            self.begins = begins
-
-        def __iter__(self) -> Iterator[bytes]:
-            return iter(self.stream)
-
-        def __aiter__(self) -> AsyncIterator[bytes]:
-            self.begins()
-            return aiter(self.stream)
-
-        async def aclose(self) -> None:
-            await self.stream.aclose()
-
-    return AnnouncedStream
-
-
-class _AnyStream(Protocol):
-    """Body of a request of httpx."""
-
-    def __iter__(self) -> Iterator[bytes]: ...
-    def __aiter__(self) -> AsyncIterator[bytes]: ...
-    async def aclose(self) -> None: ...
-
-
-@lru_cache(maxsize=128)
-def _httpx_url(kind: type, url: str) -> "httpx.URL":
-    """Parse a URL, which takes httpx as long as decoding a hundred events."""
-    return cast("httpx.URL", kind(url))
-
-
-def _sending_aiohttp(
-    session: "aiohttp.ClientSession", request: HttpRequest, waits: _AwaitedWaits
-) -> "Awaitable[aiohttp.ClientResponse]":
-    if isinstance(waits.watch, ScopeWatch):
-        raise MisuseError("client: aiohttp runs under asyncio only; httpx runs here")
-    body: Any = b""
-    if request.content:
-        body = _announced_body()(request.content)
-        body.begins = waits.begin_answer
-    # Only the sending of a body can be noticed.
-    read = None if request.content else waits.limits.of("first_byte")[1]
-    return session.request(
-        request.method,
-        _aiohttp_url(request.full_url),
-        headers=request.headers,
-        data=body,
-        allow_redirects=False,
-        raise_for_status=False,
-        timeout=_aiohttp_timeout(request.timeouts.connect, read),
-    )
-
-
-def _unlimit_reads(response: "aiohttp.ClientResponse") -> None:
-    """Remove the limit of the headers, which would go on counting between the reads of the body."""
-    connection = response.connection
-    if connection is not None and connection.protocol is not None:
-        connection.protocol.read_timeout = None
-
-
-class _Way(NamedTuple):
-    """How the clients of one package send a request, and the source of their response."""
-
-    send: Callable[[Any, HttpRequest, _AwaitedWaits], Awaitable[Any]]
-    source: Callable[[Any, HttpRequest, Limits, Watch], AsyncSource]
-
-
-def _timed_httpx(
-    response: "httpx.Response", _: HttpRequest, limits: Limits, waiting: Watch
-) -> AsyncSource:
-    source = source_of_httpx(response, is_own=True)
-    source.chunks = AsyncTimedChunks(source.chunks, limits, waiting)
-    return source
-
-
-def _timed_aiohttp(
-    response: "aiohttp.ClientResponse", request: HttpRequest, limits: Limits, waiting: Watch
-) -> AsyncSource:
-    if not request.content:
-        _unlimit_reads(response)
-    return source_of_aiohttp(response, (limits, waiting))
-
-
-_WAYS: Final[Mapping[_Package, _Way]] = {
-    "httpx": _Way(_sending_httpx, _timed_httpx),
-    "aiohttp": _Way(_sending_aiohttp, _timed_aiohttp),
-}
-
-
-@lru_cache(maxsize=32)
-def _aiohttp_timeout(connect: float | None, read: float | None) -> "aiohttp.ClientTimeout":
-    make: type[aiohttp.ClientTimeout] = import_package("aiohttp").ClientTimeout
-    return make(sock_connect=connect, sock_read=read)
-
-
-@lru_cache(maxsize=128)
-def _aiohttp_url(url: str) -> Any:  # noqa: ANN401 - a class of a module that aiohttp brings
-    # It is encoded: aiohttp would rewrite escapes that a signature counts on.
-    return import_module("yarl").URL(url, encoded=True)
-
-
-@cache
-def _announced_body() -> Any:  # noqa: ANN401 - a subclass of a class that is not imported here
-    """Make a class of bodies that report their sending, because aiohttp has no other hook."""
-    payload: Any = import_module("aiohttp.payload")
-
-    class AnnouncedBody(payload.BytesPayload):  # type: ignore[misc]  # of an untyped module
-        begins: Callable[[], None]
-
-        def write_with_length(self, writer: object, length: int | None) -> Awaitable[None]:
-            self.begins()
-            return super().write_with_length(writer, length)  # type: ignore[no-any-return]  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - as above
-
-    return AnnouncedBody
 
 
 _BUFFER_BYTES: Final = 64 * 1024

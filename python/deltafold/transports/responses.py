@@ -35,7 +35,7 @@ from deltafold.transports.sources import AsyncSource, Source
 from deltafold.transports.unready import is_line_iterator, refuse_begun, refuse_unready
 
 if TYPE_CHECKING:
-    from deltafold.transports.timeouts import Limits, Watch
+    from deltafold.transports.timeouts import Timed
 
 # Package of the SDK, the ends of the request paths that stream the dialect, and the dialect.
 # Another path of the same SDK (openai's /responses) is another dialect, so that the package alone
@@ -237,40 +237,38 @@ def async_source_of(response: object) -> AsyncSource:
     return AsyncSource(chunks, closing, status, headers, lines=True)
 
 
-def source_of_httpx(response: object, *, is_own: bool = False) -> AsyncSource:
+def source_of_httpx(response: object, timed: "Timed | None" = None) -> AsyncSource:
     """Return the source that awaits a response of httpx or httpx2, or of a client like them.
 
     Args:
         response: the response.
-        is_own: whether the response has no other reader.
+        timed: the limits that the chunks of a response without another reader obey. The source does
+            not name them.
     """
     # httpx reads this body from a connection.
     if _is_async_httpx_body(response) and "network_stream" in _extensions(response):
-        return _source_of_connection(response, is_own=is_own)
-    body = cast("_AsyncBody", response)
-    chunks = body.aiter_bytes()
-    close, over_connection = _closing(chunks, body.aclose), _connection(response) is not None
-    return AsyncSource(chunks, close, _status(response), _headers(response), over_connection)
-
-
-def source_of_aiohttp(
-    response: AiohttpBody, timed: "tuple[Limits, Watch] | None" = None
-) -> AsyncSource:
-    """Return the source that awaits a response of aiohttp.
-
-    Args:
-        response: the response.
-        timed: the limits of its chunks, and the watch that ends a wait which exceeds them. The
-            source does not name the limits yet.
-    """
-    content = response.content
-    chunks = content.iter_any()
+        source = _source_of_connection(response, is_own=timed is not None)
+    else:
+        body = cast("_AsyncBody", response)
+        chunks = body.aiter_bytes()
+        close, over_connection = _closing(chunks, body.aclose), _connection(response) is not None
+        status, headers = _status(response), _headers(response)
+        source = AsyncSource(chunks, close, status, headers, over_connection)
     if timed is not None:
+        source.chunks = AsyncTimedChunks(source.chunks, *timed)
+    return source
+
+
+def source_of_aiohttp(response: AiohttpBody, timed: "Timed | None" = None) -> AsyncSource:
+    """Return the source that awaits a response of aiohttp; arguments as `source_of_httpx`."""
+    content = response.content
+    if timed is None:
+        chunks = content.iter_any()
+    else:
         # aiohttp returns all bytes that came with the headers faster than a limited number of them.
         has_come = 0 < content.total_bytes <= _READ_BYTES
         first = content.readany if has_come else None
-        read = partial(content.read, _READ_BYTES)
-        chunks = AsyncTimedChunks(chunks, *timed, read, first)
+        chunks = AsyncTimedChunks.of_reads(partial(content.read, _READ_BYTES), *timed, first)
 
     async def close() -> None:
         # At the end of its body it has given its connection back, and is closed.

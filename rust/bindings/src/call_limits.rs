@@ -13,7 +13,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use crate::task_watch::TaskWatch;
+use crate::watch::Watch;
 
 /// Timeouts of a call that has begun.
 ///
@@ -67,16 +67,14 @@ impl CallLimits {
     }
 
     /// Limit the current wait of a watch from now on, and return the name of the limit that ends it first.
+    #[expect(clippy::needless_pass_by_value, reason = "arguments of Python are owned")]
     fn allow<'py>(
         &self,
         limit: Bound<'py, PyString>,
-        watch: &Bound<'py, PyAny>,
+        watch: Watch,
     ) -> PyResult<Bound<'py, PyString>> {
         let (first, seconds) = self.of(limit)?;
-        match watch.cast_exact::<TaskWatch>() {
-            Ok(watch) => watch.get().allow(watch.py(), seconds)?,
-            Err(_) => drop(watch.call_method1(intern!(watch.py(), "allow"), (seconds,))?),
-        }
+        watch.allow(first.py(), seconds)?;
         Ok(first)
     }
 

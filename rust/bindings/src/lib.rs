@@ -70,6 +70,7 @@ mod timed_chunks;
 mod tools;
 mod try_lock;
 mod wait;
+mod watch;
 
 /// Compiled half of deltafold.
 #[pymodule(gil_used = false)]

@@ -1,8 +1,6 @@
 //! `AsyncTimedChunks`: the chunks of an asynchronous body, each within its limit, without a coroutine of Python for a chunk.
 //!
-//! In: an asynchronous iterator of chunks, the limits of the call, and the watch of its waits.  Out: the same chunks.
-//!
-//! The watch is a `TaskWatch`.  Any other watch limits a wait by a scope around it: `watch(seconds, read)` returns an awaitable.
+//! In: an asynchronous iterator of chunks or a function that reads one, the limits of the call, and the watch of its waits.  Out: the same chunks.
 //!
 //! Law: a chunk that is ready costs no look at the clock.
 
@@ -17,8 +15,8 @@ use pyo3::prelude::*;
 use crate::awaiting::{self, Outcome, awaited, resumed, returning, thrown_into};
 use crate::call_limits::CallLimits;
 use crate::errors;
-use crate::task_watch::TaskWatch;
 use crate::try_lock::TryLock;
+use crate::watch::Watch;
 
 /// Chunks of a body that is awaited, each within its limit.
 ///
@@ -26,13 +24,9 @@ use crate::try_lock::TryLock;
 ///     chunks: the body.
 ///     limits: the limits of the call.
 ///     watch: limits the waits.
-///     read: returns an awaitable of the next bytes, which are empty at the end; read instead of `chunks`.
-///     first: replaces `read` until the first bytes came.
 #[pyclass(frozen, module = "deltafold._core")]
 pub(crate) struct AsyncTimedChunks {
-    chunks: Py<PyAny>,
-    read: Option<Py<PyAny>>,
-    first: Option<Py<PyAny>>,
+    body: Body,
     limits: Py<CallLimits>,
     watch: Watch,
     first_byte: Option<f64>,
@@ -43,20 +37,36 @@ pub(crate) struct AsyncTimedChunks {
     by_total: AtomicBool,
 }
 
-/// Limiter of the waits.
-enum Watch {
-    Task(Py<TaskWatch>),
-    Scope(Py<PyAny>),
+/// What is read.
+enum Body {
+    Chunks(Py<PyAny>),
+    /// Functions that return an awaitable of the next bytes, which are empty at the end.  The second one replaces the first
+    /// until bytes came.
+    Reads(Py<PyAny>, Option<Py<PyAny>>),
 }
 
 impl AsyncTimedChunks {
+    fn limiting(body: Body, limits: Bound<'_, CallLimits>, watch: Watch) -> PyResult<Self> {
+        let py = limits.py();
+        Ok(Self {
+            body,
+            first_byte: limits.get().seconds(intern!(py, "first_byte"))?,
+            idle: limits.get().seconds(intern!(py, "idle"))?,
+            limits: limits.unbind(),
+            watch,
+            begun: AtomicBool::new(false),
+            by_total: AtomicBool::new(false),
+        })
+    }
+
     /// Return what drives the next read.
     pub(crate) fn next<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let (py, chunks) = (this.py(), this.get());
-        let first = chunks.first.as_ref().filter(|_| !chunks.begun.load(Ordering::Relaxed));
-        let read = match first.or(chunks.read.as_ref()) {
-            Some(read) => read.bind(py).call0()?,
-            None => chunks.chunks.bind(py).call_method0(intern!(py, "__anext__"))?,
+        let begun = || chunks.begun.load(Ordering::Relaxed);
+        let read = match &chunks.body {
+            Body::Chunks(chunks) => chunks.bind(py).call_method0(intern!(py, "__anext__"))?,
+            Body::Reads(_, Some(first)) if !begun() => first.bind(py).call0()?,
+            Body::Reads(read, _) => read.bind(py).call0()?,
         };
         match &chunks.watch {
             Watch::Task(_) => awaited(read),
@@ -120,7 +130,7 @@ impl AsyncTimedChunks {
                 if waited {
                     self.over(py)?;
                 }
-                if self.read.is_some() && value.len()? == 0 {
+                if matches!(self.body, Body::Reads(..)) && value.len()? == 0 {
                     return Ok(Outcome::Raised(PyStopAsyncIteration::new_err(())));
                 }
                 // Only the reader writes this, so that a load is enough.
@@ -166,29 +176,26 @@ impl AsyncTimedChunks {
 #[pymethods]
 impl AsyncTimedChunks {
     #[new]
-    #[pyo3(signature = (chunks, limits, watch, read=None, first=None))]
-    fn new(
-        chunks: Py<PyAny>,
+    fn new(chunks: Py<PyAny>, limits: Bound<'_, CallLimits>, watch: Watch) -> PyResult<Self> {
+        Self::limiting(Body::Chunks(chunks), limits, watch)
+    }
+
+    /// Return the chunks of a body that functions read.
+    ///
+    /// Args:
+    ///     read: returns an awaitable of the next bytes, which are empty at the end.
+    ///     limits: the limits of the call.
+    ///     watch: limits the waits.
+    ///     first: replaces `read` until the first bytes came.
+    #[staticmethod]
+    #[pyo3(signature = (read, limits, watch, first=None))]
+    fn of_reads(
+        read: Py<PyAny>,
         limits: Bound<'_, CallLimits>,
-        watch: Bound<'_, PyAny>,
-        read: Option<Py<PyAny>>,
+        watch: Watch,
         first: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
-        let py = limits.py();
-        Ok(Self {
-            chunks,
-            read,
-            first,
-            first_byte: limits.get().seconds(intern!(py, "first_byte"))?,
-            idle: limits.get().seconds(intern!(py, "idle"))?,
-            limits: limits.unbind(),
-            watch: match watch.cast_into::<TaskWatch>() {
-                Ok(watch) => Watch::Task(watch.unbind()),
-                Err(other) => Watch::Scope(other.into_inner().unbind()),
-            },
-            begun: AtomicBool::new(false),
-            by_total: AtomicBool::new(false),
-        })
+        Self::limiting(Body::Reads(read, first), limits, watch)
     }
 
     fn __aiter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -201,14 +208,15 @@ impl AsyncTimedChunks {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.chunks)?;
-        visit.call(&self.read)?;
-        visit.call(&self.first)?;
-        visit.call(&self.limits)?;
-        match &self.watch {
-            Watch::Task(watch) => visit.call(watch),
-            Watch::Scope(watch) => visit.call(watch),
+        match &self.body {
+            Body::Chunks(chunks) => visit.call(chunks)?,
+            Body::Reads(read, first) => {
+                visit.call(read)?;
+                visit.call(first)?;
+            }
         }
+        visit.call(&self.limits)?;
+        self.watch.traverse(&visit)
     }
 }
 

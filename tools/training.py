@@ -129,14 +129,10 @@ class Arriving:
             await asyncio.sleep(0)
             return next(left, b"")
 
-        async def chunks() -> AsyncIterator[bytes]:
-            while chunk := await read():
-                yield chunk
-
         async def close() -> None:
             pass
 
-        timed = AsyncTimedChunks(chunks(), Limits(request.timeouts), watch(), read)
+        timed = AsyncTimedChunks.of_reads(read, Limits(request.timeouts), watch())
         return AsyncSource(timed, close, 200, {"content-type": "text/event-stream"})
 
 

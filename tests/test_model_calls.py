@@ -4,6 +4,7 @@ import asyncio
 import copy
 import itertools
 import json
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -61,12 +62,56 @@ def both_ways(model: OpenAIChatModel, way: str, **arguments: Any) -> Message:  #
 WAYS = pytest.mark.parametrize("way", ["synchronous", "asynchronous"])
 
 
-def test_a_copy_of_a_model_makes_its_own_clients(server: ReplayServer) -> None:
-    with chat_model(server) as model:
-        model.send_message_sync("Hello")
-        with copy.deepcopy(model) as other:
+COPIES = pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
+
+
+@COPIES
+@WAYS
+def test_a_copy_of_a_model_makes_its_own_clients(
+    server: ReplayServer, copied: Callable[[OpenAIChatModel], OpenAIChatModel], way: str
+) -> None:
+    model = chat_model(server)
+
+    async def texts() -> list[str]:
+        found = [(await model.send_message("Hello")).text]
+        async with copied(model) as other, other.stream("Hello") as stream:
+            await anext(stream)
+            await model.aclose()
+            found.append((await stream.final_message()).text)
+        return found
+
+    def texts_sync() -> list[str]:
+        found = [model.send_message_sync("Hello").text]
+        with copied(model) as other, other.stream_sync("Hello") as stream:
+            next(iter(stream))
             model.close()
-            assert other.send_message_sync("Hello").text == model.send_message_sync("Hello").text
+            found.append(stream.final_message().text)
+        return found
+
+    first, second = texts_sync() if way == "synchronous" else asyncio.run(texts())
+    assert first == second != ""
+    # The server sees a moment later than the client that a connection was closed.
+    deadline = time.monotonic() + 5
+    while server.open_connections and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert server.open_connections == 0
+
+
+@COPIES
+def test_a_copy_of_a_model_has_the_client_and_the_hooks_of_the_caller(
+    server: ReplayServer, copied: Callable[[OpenAIChatModel], OpenAIChatModel]
+) -> None:
+    seen: list[str] = []
+    with httpx.Client() as client:
+        hooks = Hooks(before_request=lambda context: seen.append(context.model_id))
+        model = chat_model(server, client=client, hooks=hooks)
+        other = copied(model)
+        other.update_config(model_id="other")
+        for one in (model, other):
+            with one:
+                one.send_message_sync("Hello")
+        assert not client.is_closed
+    assert seen == ["m", "other"]
 
 
 @WAYS

@@ -190,7 +190,7 @@ def test_the_limit_of_a_read_that_was_given_up_ends_no_later_wait(gives_up: str)
 
 
 @every_loop
-def test_a_function_that_reads_replaces_the_iterator(loop: str) -> None:
+def test_a_function_reads_the_chunks_within_their_limits(loop: str) -> None:
     async def main() -> None:
         pieces = [b"a", b"b", b""]
 

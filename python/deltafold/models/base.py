@@ -9,6 +9,7 @@ Clients that are made here do not retry, because retries are the caller's decisi
 """
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast
 
@@ -174,6 +175,20 @@ class Model(Streaming, Generic[ConfigT]):
     def get_config(self) -> ConfigT:
         """Return a copy of the settings in force."""
         return self._config.model_copy(deep=True)
+
+    def __copy__(self) -> Self:
+        """Return a Model with the same settings, which makes its own clients.
+
+        The objects that the caller has given (client, hooks, telemetry) are those of both.
+        """
+        other = object.__new__(type(self))
+        vars(other).update(vars(self))
+        other._clients = self._clients.copied(other._key_headers)
+        return other
+
+    def __deepcopy__(self, _: object) -> Self:
+        # A client has locks and connections, and a copied hook would report to nobody.
+        return copy(self)
 
     def __repr__(self) -> str:
         """Name the class, the model, the vendor and the protocol, and no setting."""

@@ -10,6 +10,7 @@ retry.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Final, Self, TypeAlias, cast
 
@@ -193,8 +194,14 @@ class Clients:
                 "client"
             )
 
+    def copied(self, key_headers: Callable[[str], Mapping[str, str]]) -> Self:
+        """Return the clients of a copied Model, which has its own function for the headers."""
+        other = copy(self)
+        other._key_headers = key_headers
+        return other
+
     def __getstate__(self) -> dict[str, object]:
-        """Return the state of a copy, which makes its own clients."""
+        """Return what a copy keeps: it makes its own clients."""
         return {**vars(self), "_made": {}, "_recognised": (None, False), "_known": None}
 
     def caller(self, kind: ClientKind) -> Caller:

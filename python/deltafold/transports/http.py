@@ -26,7 +26,7 @@ from deltafold.transports.packages import (
 )
 from deltafold.transports.requests import HttpRequest
 from deltafold.transports.secrets import Redactor, secrets_of_environment, shown_url
-from deltafold.transports.sending import WAYS, AwaitedWaits, Package, open_httpx
+from deltafold.transports.sending import CLIENT_FUNCTIONS, AwaitedWaits, Package, open_httpx
 from deltafold.transports.sources import AsyncSource, Source, Transport
 from deltafold.transports.timeouts import Limits, under_asyncio, watch
 
@@ -124,14 +124,14 @@ async def open_http_async(client: object, request: HttpRequest) -> AsyncSource:
     if known is None and isinstance(client, Transport):
         return await client.open_async(request)
     if known is not None and known[0] == "asynchronous":
-        way = WAYS[known[1]]
+        functions = CLIENT_FUNCTIONS[known[1]]
     else:
-        way = WAYS[_package_of(client, known, "asynchronous")]
+        functions = CLIENT_FUNCTIONS[_package_of(client, known, "asynchronous")]
     limits = Limits(request.timeouts)
     waiting = watch()
     for _ in range(_MAX_REDIRECTS):
         waits = AwaitedWaits(limits, waiting)
-        sending = way.send(client, request, waits)
+        sending = functions.send(client, request, waits)
         try:
             # A request may wait for a free connection of the pool as long as the call may take.
             with waiting.within(limits.of("total")[1]):
@@ -142,7 +142,7 @@ async def open_http_async(client: object, request: HttpRequest) -> AsyncSource:
                 raise
             raise missed from exception
         waits.is_open = True
-        source = way.source(response, (limits, waiting), request)
+        source = functions.source(response, (limits, waiting), request)
         onward = await _onward(request, source) if source.status in _REDIRECTS else None
         if onward is None:
             # `adrain` shortens the limits that a source names, and these are those of the call.

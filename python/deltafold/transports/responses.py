@@ -35,7 +35,7 @@ from deltafold.transports.sources import AsyncSource, Source
 from deltafold.transports.unready import is_line_iterator, refuse_begun, refuse_unready
 
 if TYPE_CHECKING:
-    from deltafold.transports.timeouts import Timed
+    from deltafold.transports.timeouts import LimitsAndWatch
 
 # Package of the SDK, the ends of the request paths that stream the dialect, and the dialect.
 # Another path of the same SDK (openai's /responses) is another dialect, so that the package alone
@@ -237,13 +237,13 @@ def async_source_of(response: object) -> AsyncSource:
     return AsyncSource(chunks, closing, status, headers, lines=True)
 
 
-def source_of_httpx(response: object, timed: "Timed | None" = None) -> AsyncSource:
+def source_of_httpx(response: object, timed: "LimitsAndWatch | None" = None) -> AsyncSource:
     """Return the source that awaits a response of httpx or httpx2, or of a client like them.
 
     Args:
         response: the response.
-        timed: the limits that the chunks of a response without another reader obey. The source does
-            not name them.
+        timed: the limits that the chunks obey, None for no limits. If they are given, the response
+            must have no other reader. The caller sets `AsyncSource.limits`.
     """
     # httpx reads this body from a connection.
     if _is_async_httpx_body(response) and "network_stream" in _extensions(response):
@@ -259,8 +259,14 @@ def source_of_httpx(response: object, timed: "Timed | None" = None) -> AsyncSour
     return source
 
 
-def source_of_aiohttp(response: AiohttpBody, timed: "Timed | None" = None) -> AsyncSource:
-    """Return the source that awaits a response of aiohttp; arguments as `source_of_httpx`."""
+def source_of_aiohttp(response: AiohttpBody, timed: "LimitsAndWatch | None" = None) -> AsyncSource:
+    """Return the source that awaits a response of aiohttp.
+
+    Args:
+        response: the response.
+        timed: the limits that the chunks obey, None for no limits. The caller sets
+            `AsyncSource.limits`.
+    """
     content = response.content
     if timed is None:
         chunks = content.iter_any()

@@ -22,8 +22,8 @@ from deltafold.transports.sources import AsyncSource, Source
 from deltafold.transports.timeouts import (
     Limit,
     Limits,
+    LimitsAndWatch,
     ScopeWatch,
-    Timed,
     TimedChunks,
     Watch,
     is_timeout,
@@ -293,26 +293,31 @@ def _announced_body() -> Any:  # noqa: ANN401 - a subclass of a class that is no
     return AnnouncedBody
 
 
-class Way(NamedTuple):
-    """The functions of one package: the first sends a request, the second reads the response."""
+class ClientFunctions(NamedTuple):
+    """Functions for the clients of a package.
+
+    Attributes:
+        send: sends a request.
+        source: makes the unread source of its response.
+    """
 
     send: Callable[[Any, HttpRequest, AwaitedWaits], Awaitable[Any]]
-    source: Callable[[Any, Timed, HttpRequest], AsyncSource]
+    source: Callable[[Any, LimitsAndWatch, HttpRequest], AsyncSource]
 
 
-def _source_of_httpx(response: "httpx.Response", timed: Timed, _: HttpRequest) -> AsyncSource:
+def _source_of_httpx(response: "httpx.Response", timed: LimitsAndWatch, _: HttpRequest) -> AsyncSource:
     return source_of_httpx(response, timed)
 
 
 def _source_of_aiohttp(
-    response: "aiohttp.ClientResponse", timed: Timed, request: HttpRequest
+    response: "aiohttp.ClientResponse", timed: LimitsAndWatch, request: HttpRequest
 ) -> AsyncSource:
     if not request.content:
         _unlimit_reads(response)
     return source_of_aiohttp(response, timed)
 
 
-WAYS: Final[Mapping[Package, Way]] = {
-    "httpx": Way(_sending_httpx, _source_of_httpx),
-    "aiohttp": Way(_sending_aiohttp, _source_of_aiohttp),
+CLIENT_FUNCTIONS: Final[Mapping[Package, ClientFunctions]] = {
+    "httpx": ClientFunctions(_sending_httpx, _source_of_httpx),
+    "aiohttp": ClientFunctions(_sending_aiohttp, _source_of_aiohttp),
 }

@@ -224,5 +224,5 @@ class ScopeWatch:
 Watch: TypeAlias = TaskWatch | ScopeWatch
 """Limits waits: `with watch.within(seconds)` raises `ExpiredError` after so many seconds."""
 
-Timed: TypeAlias = tuple[Limits, Watch]
+LimitsAndWatch: TypeAlias = tuple[Limits, Watch]
 """The limits of a call, and the watch that ends a wait which exceeds them."""

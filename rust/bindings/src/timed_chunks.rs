@@ -37,12 +37,13 @@ pub(crate) struct AsyncTimedChunks {
     by_total: AtomicBool,
 }
 
-/// What is read.
+/// Source of the chunks.
 enum Body {
+    /// An asynchronous iterator.
     Chunks(Py<PyAny>),
-    /// Functions that return an awaitable of the next bytes, which are empty at the end.  The second one replaces the first
-    /// until bytes came.
-    Reads(Py<PyAny>, Option<Py<PyAny>>),
+    /// Functions that return an awaitable of the next bytes, which are empty at the end.  `first` replaces `read` until bytes
+    /// came.
+    Reads { read: Py<PyAny>, first: Option<Py<PyAny>> },
 }
 
 impl AsyncTimedChunks {
@@ -65,8 +66,8 @@ impl AsyncTimedChunks {
         let begun = || chunks.begun.load(Ordering::Relaxed);
         let read = match &chunks.body {
             Body::Chunks(chunks) => chunks.bind(py).call_method0(intern!(py, "__anext__"))?,
-            Body::Reads(_, Some(first)) if !begun() => first.bind(py).call0()?,
-            Body::Reads(read, _) => read.bind(py).call0()?,
+            Body::Reads { first: Some(first), .. } if !begun() => first.bind(py).call0()?,
+            Body::Reads { read, .. } => read.bind(py).call0()?,
         };
         match &chunks.watch {
             Watch::Task(_) => awaited(read),
@@ -130,7 +131,7 @@ impl AsyncTimedChunks {
                 if waited {
                     self.over(py)?;
                 }
-                if matches!(self.body, Body::Reads(..)) && value.len()? == 0 {
+                if matches!(self.body, Body::Reads { .. }) && value.len()? == 0 {
                     return Ok(Outcome::Raised(PyStopAsyncIteration::new_err(())));
                 }
                 // Only the reader writes this, so that a load is enough.
@@ -195,7 +196,7 @@ impl AsyncTimedChunks {
         watch: Watch,
         first: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
-        Self::limiting(Body::Reads(read, first), limits, watch)
+        Self::limiting(Body::Reads { read, first }, limits, watch)
     }
 
     fn __aiter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -210,7 +211,7 @@ impl AsyncTimedChunks {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         match &self.body {
             Body::Chunks(chunks) => visit.call(chunks)?,
-            Body::Reads(read, first) => {
+            Body::Reads { read, first } => {
                 visit.call(read)?;
                 visit.call(first)?;
             }

@@ -3,6 +3,8 @@
 //! In: an argument of Python.  Out: a `TaskWatch`, or any other object that limits a wait by a scope around it: `watch(seconds,
 //! read)` returns an awaitable, and `watch.allow(seconds)` moves the end of the current wait.
 
+use std::convert::Infallible;
+
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -10,10 +12,20 @@ use pyo3::prelude::*;
 use crate::task_watch::TaskWatch;
 
 /// Limiter of the waits.
-#[derive(FromPyObject)]
 pub(crate) enum Watch {
     Task(Py<TaskWatch>),
     Scope(Py<PyAny>),
+}
+
+impl<'py> FromPyObject<'_, 'py> for Watch {
+    type Error = Infallible;
+
+    fn extract(watch: Borrowed<'_, 'py, PyAny>) -> Result<Self, Infallible> {
+        Ok(match watch.cast::<TaskWatch>() {
+            Ok(watch) => Self::Task(watch.to_owned().unbind()),
+            Err(_) => Self::Scope(watch.to_owned().unbind()),
+        })
+    }
 }
 
 impl Watch {

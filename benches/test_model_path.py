@@ -30,7 +30,7 @@ CALLS: Final = {20: 20, 2000: 2}
 """Calls of a reader in one round, by the events of a call."""
 
 PROCESSES: Final = 4
-SECONDS: Final = 12
+SECONDS: Final = 30
 """Length of a measurement, because slow phases of a machine last for seconds."""
 
 ROUNDS: Final = 6

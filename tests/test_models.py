@@ -324,7 +324,7 @@ def test_an_unknown_setting_names_the_nearest_known_one() -> None:
 @pytest.mark.parametrize("name", ["kind", "streamed"])
 def test_a_setting_named_like_an_argument_of_a_private_method_is_unknown(name: str) -> None:
     model = OpenAIChatModel({"model_id": "m"})
-    settings = {name: False}
+    settings: dict[str, Any] = {name: False, "output": None}
     with pytest.raises(ValidationError, match=name):
         model.stream_sync("Hello", **settings)
     with pytest.raises(ValidationError, match=name):

@@ -197,7 +197,7 @@ class Clients:
     def copied(self, key_headers: Callable[[str], Mapping[str, str]]) -> Self:
         """Return the clients of a copied Model, which has its own function for the headers."""
         other = copy(self)
-        other._key_headers = key_headers
+        other._key_headers = key_headers  # noqa: SLF001 - of this class
         return other
 
     def __getstate__(self) -> dict[str, object]:

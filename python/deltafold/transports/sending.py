@@ -305,7 +305,9 @@ class ClientFunctions(NamedTuple):
     source: Callable[[Any, LimitsAndWatch, HttpRequest], AsyncSource]
 
 
-def _source_of_httpx(response: "httpx.Response", timed: LimitsAndWatch, _: HttpRequest) -> AsyncSource:
+def _source_of_httpx(
+    response: "httpx.Response", timed: LimitsAndWatch, _: HttpRequest
+) -> AsyncSource:
     return source_of_httpx(response, timed)
 
 

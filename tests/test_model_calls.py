@@ -4,8 +4,10 @@ import asyncio
 import copy
 import itertools
 import json
+import threading
 import time
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -28,6 +30,7 @@ from deltafold import (
 )
 from deltafold._core import StreamTimer
 from deltafold.conversation import HistoryError
+from deltafold.models import LocalModel
 from deltafold.testing import Recording, ReplayServer
 from deltafold.timing import timing_of
 from wires import CHAT, chat, two_providers
@@ -90,6 +93,7 @@ def test_a_copy_of_a_model_makes_its_own_clients(
 
     first, second = texts_sync() if way == "synchronous" else asyncio.run(texts())
     assert first == second != ""
+    assert server.connections == 2
     # The server sees a moment later than the client that a connection was closed.
     deadline = time.monotonic() + 5
     while server.open_connections and time.monotonic() < deadline:
@@ -112,6 +116,15 @@ def test_a_copy_of_a_model_has_the_client_and_the_hooks_of_the_caller(
                 one.send_message_sync("Hello")
         assert not client.is_closed
     assert seen == ["m", "other"]
+
+
+@COPIES
+def test_a_local_model_whose_pipeline_has_a_lock_can_be_copied(
+    copied: Callable[[LocalModel], LocalModel],
+) -> None:
+    pipeline = SimpleNamespace(tokenizer=None, lock=threading.Lock())
+    model = LocalModel({"model_id": "tiny"}, client=pipeline)
+    assert copied(model).get_config() == model.get_config()
 
 
 @WAYS

@@ -179,7 +179,8 @@ class Model(Streaming, Generic[ConfigT]):
     def __copy__(self) -> Self:
         """Return a Model with the same settings, which makes its own clients.
 
-        The objects that the caller has given (client, hooks, telemetry) are those of both.
+        Both share all other objects: a client that was given, hooks, telemetry, the error mapper, a
+        local pipeline. A subclass with state that changes overrides this method.
         """
         other = object.__new__(type(self))
         vars(other).update(vars(self))
@@ -187,7 +188,8 @@ class Model(Streaming, Generic[ConfigT]):
         return other
 
     def __deepcopy__(self, _: object) -> Self:
-        # A client has locks and connections, and a copied hook would report to nobody.
+        # A client has locks and connections, and a hook writes to objects of the caller, which a
+        # deep copy would replace.
         return copy(self)
 
     def __repr__(self) -> str:

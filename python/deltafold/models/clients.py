@@ -201,7 +201,7 @@ class Clients:
         return other
 
     def __getstate__(self) -> dict[str, object]:
-        """Return what a copy keeps: it makes its own clients."""
+        """Return the state for a copy or a pickle, without the clients that were made here."""
         return {**vars(self), "_made": {}, "_recognised": (None, False), "_known": None}
 
     def caller(self, kind: ClientKind) -> Caller:

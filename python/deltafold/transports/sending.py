@@ -42,13 +42,12 @@ class _Waits:
 
     __slots__ = ("answer", "connect", "limits")
 
-    def __init__(self, limits: Limits) -> None:
-        self.limits = limits
-        self.connect: Limit = "connect"
-        self.answer: Limit = "first_byte"
+    limits: Limits
+    connect: Limit
+    answer: Limit
 
     def missed(self, exception: Exception) -> TimeoutError | None:
-        """Return the error of the exceeded limit in place of a timeout of the client."""
+        """Return the error that names the exceeded limit; None if no limit was exceeded."""
         if is_timeout(exception):
             for base in type(exception).__mro__:
                 stage = _STAGES.get(base.__name__)
@@ -79,19 +78,30 @@ _STAGES: Final = {
 }
 
 
+class _TracedRequest(Protocol):
+    """Request of httpcore."""
+
+    method: bytes
+    extensions: dict[str, object]
+
+
+# Stages that httpcore reports to a `trace` extension, without the prefix `http11.` or `http2.`.
+_REQUEST_GOES_OUT: Final = ".send_request_headers.started"
+
+
 class _BlockingWaits(_Waits):
     """Limits that httpx applies itself, because nothing runs beside a thread that waits."""
 
     __slots__ = ("_read", "seconds")
 
     def __init__(self, limits: Limits) -> None:
-        super().__init__(limits)
+        self.limits = limits
         self.connect, connect_seconds = limits.of("connect")
         self.answer, answer_seconds = limits.of("first_byte")
         _, whole_seconds = limits.of("total")
         self._read = ReadLimit.of(answer_seconds)
         # The names of httpx's extension.  A request may wait for a free connection of the pool as
-        # long as the call may take: waiting there is the caller's own doing.
+        # long as the call may take, because the caller has made the other requests.
         self.seconds: dict[str, float | None] = {
             "connect": connect_seconds,
             "read": self._read,
@@ -124,23 +134,14 @@ class AwaitedWaits(_Waits):
     def __init__(self, limits: Limits, watch: Watch) -> None:
         self.limits = limits
         self.watch = watch
-        self.connect: Limit = "connect"
-        self.answer: Limit = "total"
+        self.connect = "connect"
+        self.answer = "total"
         self.is_open = False
 
     def begin_answer(self) -> None:
         """Begin the limit of the headers.  The body may go out after these have come."""
         if not self.is_open:
             self.answer = self.limits.allow("first_byte", self.watch)
-
-
-class _TracedRequest(Protocol):
-    method: bytes
-    extensions: dict[str, object]
-
-
-# Stages that httpcore reports to a `trace` extension, without the prefix `http11.` or `http2.`.
-_REQUEST_GOES_OUT: Final = ".send_request_headers.started"
 
 
 def open_httpx(client: "httpx.Client", request: HttpRequest, limits: Limits) -> Source:
@@ -233,7 +234,7 @@ class _AnyStream(Protocol):
 
 @lru_cache(maxsize=128)
 def _httpx_url(kind: type, url: str) -> "httpx.URL":
-    """Parse a URL, which takes httpx as long as decoding a hundred events."""
+    """Parse a URL. httpx takes as long for that as the decoder for a hundred events."""
     return cast("httpx.URL", kind(url))
 
 
@@ -246,7 +247,7 @@ def _sending_aiohttp(
     if request.content:
         body = _announced_body()(request.content)
         body.begins = waits.begin_answer
-    # Only the sending of a body can be noticed.
+    # Without a body nothing reports the sending, so that aiohttp applies the limit.
     read = None if request.content else waits.limits.of("first_byte")[1]
     return session.request(
         request.method,
@@ -259,13 +260,6 @@ def _sending_aiohttp(
     )
 
 
-def _unlimit_reads(response: "aiohttp.ClientResponse") -> None:
-    """Remove the limit of the headers, which would go on counting between the reads of the body."""
-    connection = response.connection
-    if connection is not None and connection.protocol is not None:
-        connection.protocol.read_timeout = None
-
-
 @lru_cache(maxsize=32)
 def _aiohttp_timeout(connect: float | None, read: float | None) -> "aiohttp.ClientTimeout":
     make: type[aiohttp.ClientTimeout] = import_package("aiohttp").ClientTimeout
@@ -274,7 +268,7 @@ def _aiohttp_timeout(connect: float | None, read: float | None) -> "aiohttp.Clie
 
 @lru_cache(maxsize=128)
 def _aiohttp_url(url: str) -> Any:  # noqa: ANN401 - a class of a module that aiohttp brings
-    # It is encoded: aiohttp would rewrite escapes that a signature counts on.
+    # The URL is encoded: aiohttp would rewrite escapes, and a signature would not match.
     return import_module("yarl").URL(url, encoded=True)
 
 
@@ -294,7 +288,7 @@ def _announced_body() -> Any:  # noqa: ANN401 - a subclass of a class that is no
 
 
 class ClientFunctions(NamedTuple):
-    """Functions for the clients of a package.
+    """Functions for the asynchronous clients of a package.
 
     Attributes:
         send: sends a request.
@@ -309,6 +303,13 @@ def _source_of_httpx(
     response: "httpx.Response", timed: LimitsAndWatch, _: HttpRequest
 ) -> AsyncSource:
     return source_of_httpx(response, timed)
+
+
+def _unlimit_reads(response: "aiohttp.ClientResponse") -> None:
+    """Remove the limit of the headers, which would go on counting between the reads of the body."""
+    connection = response.connection
+    if connection is not None and connection.protocol is not None:
+        connection.protocol.read_timeout = None
 
 
 def _source_of_aiohttp(

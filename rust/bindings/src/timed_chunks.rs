@@ -1,6 +1,7 @@
 //! `AsyncTimedChunks`: the chunks of an asynchronous body, each within its limit, without a coroutine of Python for a chunk.
 //!
-//! In: an asynchronous iterator of chunks or a function that reads one, the limits of the call, and the watch of its waits.  Out: the same chunks.
+//! In: an asynchronous iterator of chunks or a function that reads one, the limits of the call, and the watch of its waits.
+//! Out: the same chunks.
 //!
 //! Law: a chunk that is ready costs no look at the clock.
 
@@ -60,7 +61,7 @@ impl AsyncTimedChunks {
         })
     }
 
-    /// Return what drives the next read.
+    /// Return the iterator that drives the next read.
     pub(crate) fn next<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let (py, chunks) = (this.py(), this.get());
         let begun = || chunks.begun.load(Ordering::Relaxed);

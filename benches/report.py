@@ -1,4 +1,4 @@
-"""Prints one run: the tables, the targets, and the copies of them that the repository keeps.
+"""Prints the passes of the benchmarks: tables, targets, and the copies that the repository keeps.
 
 In: the JSON of pytest-benchmark, the stages in Rust.  Out: Markdown on standard output; with --docs
 also docs/bench.md, docs/bench.svg and the short table in README.md.
@@ -9,7 +9,7 @@ also docs/bench.md, docs/bench.svg and the short table in README.md.
 import argparse
 import statistics
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import cast
@@ -346,16 +346,17 @@ def target_table(found: list[Target]) -> Iterator[str]:
             target.what,
             f"{target.sense} {target.bound:g}",
             cell(target.measured),
+            " to ".join(cell(one) for one in (target.values[:1] + target.values[-1:])),
             target.verdict,
         ]
         for target in found
     ]
-    yield from table(["target", "bound", "measured", ""], rows)
+    yield from table(["target", "bound", "measured", "passes", ""], rows)
 
 
-def report(results: Results) -> str:
-    """Return the whole report."""
-    found = targets(results)
+def report(passes: Sequence[Results]) -> str:
+    """Return the whole report: targets of all passes, tables of the last one."""
+    found, results = targets(passes), passes[-1]
     lines = [
         "# One run of `make bench`",
         "",
@@ -363,7 +364,9 @@ def report(results: Results) -> str:
         f"{versions()}.",
         "",
         "CPU time, medians, with the multiple of the first row in brackets. Close comparisons",
-        "run in alternating rounds, and the ratio is the median of the rounds' ratios.",
+        "run in alternating rounds, and the ratio is the median of the rounds' ratios. All",
+        f"benchmarks run in {len(passes)} passes, one after the other. A target has the median of",
+        "the passes, with the lowest and the highest value; the tables are those of the last pass.",
         "",
         f"## Targets: {sum(target.reached for target in found)} of {len(found)} reached",
         "",
@@ -417,7 +420,7 @@ def short(results: Results) -> str:
         "![CPU time an event by reader](docs/bench.svg)",
         "",
         *table(head, rows),
-        "Medians of one run, with the multiple of the first row in brackets;",
+        "Medians of one pass, with the multiple of the first row in brackets;",
         f"{machine()}. `make bench`",
         "measures again. [docs/bench.md](docs/bench.md) has all results and versions;",
         "[docs/profile.md](docs/profile.md) explains where the remaining time goes.",
@@ -447,18 +450,17 @@ def chart(results: Results) -> str:
 def main() -> int:
     """Print the report; rewrite its copies if asked to."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("results", type=Path)
-    parser.add_argument("--stages", type=Path)
+    parser.add_argument("results", type=Path, nargs="+", help="one file for each pass")
+    parser.add_argument("--stages", type=Path, nargs="+", required=True, help="as above")
     parser.add_argument(
         "--docs", type=Path, help="the root whose docs/ and README.md are rewritten"
     )
     arguments = parser.parse_args()
-    rows = read_benchmarks(cast("Path", arguments.results))
-    stages = cast("Path | None", arguments.stages)
-    if stages is not None:
-        rows += read_stages(stages)
-    results = Results(rows)
-    text = report(results)
+    files = zip(
+        cast("list[Path]", arguments.results), cast("list[Path]", arguments.stages), strict=True
+    )
+    passes = [Results(read_benchmarks(one) + read_stages(stages)) for one, stages in files]
+    text = report(passes)
     print(text)
     root = cast("Path | None", arguments.docs)
     if root is not None:
@@ -468,10 +470,10 @@ def main() -> int:
         if not (begin and end):
             print(f"{readme} has no lines {BEGIN} and {END}", file=sys.stderr)
             return 1
-        readme.write_text(f"{before}{BEGIN}\n{short(results)}\n{END}{after}")
+        readme.write_text(f"{before}{BEGIN}\n{short(passes[-1])}\n{END}{after}")
         (root / "docs").mkdir(exist_ok=True)
         (root / "docs/bench.md").write_text(text)
-        (root / "docs/bench.svg").write_text(chart(results))
+        (root / "docs/bench.svg").write_text(chart(passes[-1]))
     return 0
 
 

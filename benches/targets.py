@@ -1,10 +1,10 @@
-"""Performance targets of the project, each a ratio within one run.
+"""Performance targets of the project, each a ratio within one pass of the benchmarks.
 
-In: the results.  Out: for each target its name, its bound and the measured value.
+In: the results of the passes.  Out: for each target its name, its bound and the measured value.
 """
 
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, Literal, NamedTuple
 
 from bodies import DIALECTS, STAGED_TOO
@@ -38,8 +38,9 @@ class Target(NamedTuple):
 
     Attributes:
         what: name of the target.
-        measured: None if the run did not measure it.
+        measured: the median of the passes; None if one of them did not measure it.
         client: value of the HTTP client alone, the limit of every reader of its bytes.
+        values: the values of the passes, in ascending order.
     """
 
     what: str
@@ -47,6 +48,7 @@ class Target(NamedTuple):
     bound: float
     measured: float | None
     client: float | None = None
+    values: tuple[float, ...] = ()
 
     @property
     def reached(self) -> bool:
@@ -281,8 +283,26 @@ def _model_path(results: Results) -> Iterator[Target]:
         yield Target(f"Model.stream over {transport}: µs added a call", "at most", 60, call)
 
 
-def targets(results: Results) -> list[Target]:
-    """Return all targets."""
+def targets(passes: Sequence[Results]) -> list[Target]:
+    """Return all targets, each with the median of the passes.
+
+    A slow phase of the machine may last for one reader's whole measurement. Most passes do not
+    meet it at the same reader.
+    """
+    return [_median(same) for same in zip(*map(_targets, passes), strict=True)]
+
+
+def _median(same: Sequence[Target]) -> Target:
+    values = sorted(target.measured for target in same if target.measured is not None)
+    clients = [target.client for target in same if target.client is not None]
+    return same[0]._replace(
+        measured=statistics.median(values) if len(values) == len(same) else None,
+        client=statistics.median(clients) if clients else None,
+        values=tuple(values),
+    )
+
+
+def _targets(results: Results) -> list[Target]:
     found: list[Target] = []
     for dialect in DIALECTS:
         found.extend(_public(results, dialect))

@@ -35,6 +35,7 @@ from deltafold.transports.requests import HttpRequest
 from deltafold.transports.sources import AsyncSource, Source
 from deltafold.transports.timeouts import Timeouts
 from http_ways import WAYS, Answer, fetch, request_to, run_async, with_source
+from replay_servers import wait_until_closed
 
 every_way = pytest.mark.parametrize("way", WAYS)
 # One for each way of waiting: httpx2 waits as httpx does.
@@ -47,11 +48,7 @@ EVENTS = b"data: 1\n\ndata: 2\n\ndata: 3\n\n"
 def server() -> Iterator[ReplayServer]:
     with ReplayServer({"/": Recording.of_events(EVENTS)}) as replay:
         yield replay
-        # The server sees a moment later than the client that a connection was closed.
-        deadline = time.monotonic() + 5
-        while replay.open_connections and time.monotonic() < deadline:
-            time.sleep(0.01)
-        assert replay.open_connections == 0
+        wait_until_closed(replay)
 
 
 @every_way

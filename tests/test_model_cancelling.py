@@ -1,6 +1,5 @@
 """Giving up a call, at every stage and in every way, the same under asyncio and trio."""
 
-import time
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -14,6 +13,7 @@ import pytest
 from deltafold import AnthropicModel, AsyncDeltaStream, DeltaStream, ErrorCode
 from deltafold.testing import Recording, ReplayServer
 from deltafold.transports.timeouts import Timeouts
+from replay_servers import wait_until_closed
 from wires import ANTHROPIC
 
 CLIENTS = [
@@ -51,11 +51,7 @@ def raise_at_the_first_text(stream: DeltaStream) -> None:
 def server() -> Iterator[ReplayServer]:
     with ReplayServer({"*": HALF}) as replay:
         yield replay
-        # The server sees a moment later than the client that a connection was closed.
-        deadline = time.monotonic() + 5
-        while replay.open_connections and time.monotonic() < deadline:
-            time.sleep(0.01)
-        assert replay.open_connections == 0
+        wait_until_closed(replay)
 
 
 @asynccontextmanager

@@ -2,7 +2,6 @@
 
 import asyncio
 import sys
-import time
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
@@ -29,6 +28,7 @@ from deltafold import (
     ToolSpec,
 )
 from deltafold.testing import Ending, Recording, ReplayServer
+from replay_servers import wait_until_closed
 from wires import ANTHROPIC, ANTHROPIC_CUT, CHAT, CHAT_ERROR, WHOLE, chat
 
 T = TypeVar("T")
@@ -53,11 +53,7 @@ def server() -> Iterator[ReplayServer]:
     }
     with ReplayServer(paths) as replay:
         yield replay
-        # The server sees a moment later than the client that a connection was closed.
-        deadline = time.monotonic() + 5
-        while replay.open_connections and time.monotonic() < deadline:
-            time.sleep(0.01)
-        assert replay.open_connections == 0
+        wait_until_closed(replay)
 
 
 def client_of(dialect: str, way: str, url: str) -> Any:  # noqa: ANN401 - four unrelated classes

@@ -6,6 +6,7 @@ import httpx
 import pytest
 
 from deltafold.testing import Recording, ReplayServer
+from replay_servers import wait_until_closed
 
 
 def test_a_recording_answers_its_path_again_and_again() -> None:
@@ -72,10 +73,7 @@ def test_a_stalled_body_stays_open_until_the_client_leaves() -> None:
     with ReplayServer({"/": recording}) as server, httpx.Client(timeout=0.1) as client:
         with pytest.raises(httpx.ReadTimeout):
             client.get(server.url)
-        deadline = time.monotonic() + 5
-        while server.open_connections and time.monotonic() < deadline:
-            time.sleep(0.01)
-        assert server.open_connections == 0
+        wait_until_closed(server)
 
 
 def test_closing_the_server_ends_a_stalled_body() -> None:
@@ -86,10 +84,7 @@ def test_closing_the_server_ends_a_stalled_body() -> None:
         assert next(pieces) == b"0123"
         assert server.open_connections == 1
         server.close()
-        deadline = time.monotonic() + 5
-        while server.open_connections and time.monotonic() < deadline:
-            time.sleep(0.01)
-        assert server.open_connections == 0
+        wait_until_closed(server)
         with pytest.raises(httpx.RemoteProtocolError):
             next(pieces)
 

@@ -409,7 +409,7 @@ def test_a_response_that_is_awaited_and_was_read_in_part_is_refused(server: Repl
 
 
 def test_a_model_of_an_sdk_answers_as_the_sdk_does(server: ReplayServer) -> None:
-    model = AnthropicModel({"model_id": "m", "max_tokens": 9}, client=anthropic_client(server))
-    assert (
-        model.send_message_sync(USER).text == deltafold.fold(ANTHROPIC, "anthropic-messages").text
-    )
+    with anthropic_client(server) as client:
+        model = AnthropicModel({"model_id": "m", "max_tokens": 9}, client=client)
+        answer = model.send_message_sync(USER).text
+    assert answer == deltafold.fold(ANTHROPIC, "anthropic-messages").text

@@ -159,16 +159,18 @@ def test_a_variable_that_changes_counts_from_the_next_call_on(
         ("OPENAI_ORG_ID", "org"),
         ("OPENAI_BASE_URL", None),
     ]
-    for change in [None, *changes]:
-        match change:
-            case (variable, str(value)):
-                monkeypatch.setenv(variable, value)
-            case (variable, None):
-                monkeypatch.delenv(variable)
-            case None:
-                pass
+
+    def call() -> None:
         with pytest.raises(ModelError):
             model.send_message_sync("Hello", max_tokens=9)
+
+    call()
+    for variable, value in changes:
+        if value is None:
+            monkeypatch.delenv(variable)
+        else:
+            monkeypatch.setenv(variable, value)
+        call()
     keys = [request.headers["authorization"] for request in transport.requests]
     assert keys == ["Bearer first-key"] + ["Bearer second-key"] * 4
     assert transport.urls[1].startswith("https://api.openai.com")

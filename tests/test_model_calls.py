@@ -4,8 +4,8 @@ import asyncio
 import copy
 import itertools
 import json
+import pickle
 import threading
-import time
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -33,6 +33,7 @@ from deltafold.conversation import HistoryError
 from deltafold.models import LocalModel
 from deltafold.testing import Recording, ReplayServer
 from deltafold.timing import timing_of
+from replay_servers import wait_until_closed
 from wires import CHAT, chat, two_providers
 
 Ask = Callable[..., Message]
@@ -94,11 +95,7 @@ def test_a_copy_of_a_model_makes_its_own_clients(
     first, second = texts_sync() if way == "synchronous" else asyncio.run(texts())
     assert first == second != ""
     assert server.connections == 2
-    # The server sees a moment later than the client that a connection was closed.
-    deadline = time.monotonic() + 5
-    while server.open_connections and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert server.open_connections == 0
+    wait_until_closed(server)
 
 
 @COPIES
@@ -124,7 +121,19 @@ def test_a_local_model_whose_pipeline_has_a_lock_can_be_copied(
 ) -> None:
     pipeline = SimpleNamespace(tokenizer=None, lock=threading.Lock())
     model = LocalModel({"model_id": "tiny"}, client=pipeline)
-    assert copied(model).get_config() == model.get_config()
+    other = copied(model)
+    assert other.get_config() == model.get_config()
+    assert vars(other)["_transport"] is vars(model)["_transport"]
+
+
+def test_a_model_that_was_called_can_be_pickled(server: ReplayServer) -> None:
+    with chat_model(server) as model:
+        first = model.send_message_sync("Hello").text
+        again: OpenAIChatModel = pickle.loads(pickle.dumps(model))  # noqa: S301 - made here
+        with again:
+            assert again.send_message_sync("Hello").text == first != ""
+    assert again.get_config() == model.get_config()
+    assert server.connections == 2
 
 
 @WAYS

@@ -26,6 +26,8 @@ SAMPLE_SECONDS: Final = 0.004
 TOGETHER_SECONDS: Final = 1.5
 MIN_ROUNDS: Final = 5
 MAX_ROUNDS: Final = 101
+# Rounds between two collections of garbage, which count for no reader.
+COLLECTED_ROUNDS: Final = 20
 
 
 def note(benchmark: BenchmarkFixture, **about: object) -> None:
@@ -62,22 +64,35 @@ def _sample(read: Callable[[], object], times: int) -> float:
 
 
 def together(
-    benchmark: BenchmarkFixture, reads: Mapping[str, Callable[[], T]], **about: object
+    benchmark: BenchmarkFixture,
+    reads: Mapping[str, Callable[[], T]],
+    longer: int = 1,
+    /,
+    **about: object,
 ) -> dict[str, T]:
-    """Measure several readers by turns; returns what each of them read."""
+    """Measure several readers by turns; returns what each of them read.
+
+    Args:
+        benchmark: the fixture of the test.
+        reads: the readers by their names.
+        longer: how many times as many rounds as usual; differences need more than ratios.
+        about: the values that distinguish the rows.
+    """
     note(benchmark, **about)
     results = {name: read() for name, read in reads.items()}
     once = {name: _sample(read, 1) for name, read in reads.items()}
     times = {name: max(1, int(SAMPLE_SECONDS / max(one, 1e-7))) for name, one in once.items()}
     round_seconds = sum(once[name] * times[name] for name in reads)
-    rounds = max(MIN_ROUNDS, min(MAX_ROUNDS, int(TOGETHER_SECONDS / round_seconds)))
+    usual = min(MAX_ROUNDS, TOGETHER_SECONDS / round_seconds)
+    rounds = max(MIN_ROUNDS, int(longer * usual))
     samples: dict[str, list[float]] = {name: [] for name in reads}
 
     def measured() -> None:
-        gc.collect()
         gc.disable()
         try:
-            for _ in range(rounds):
+            for number in range(rounds):
+                if number % COLLECTED_ROUNDS == 0:
+                    gc.collect()
                 for name, read in reads.items():
                     samples[name].append(_sample(read, times[name]))
         finally:

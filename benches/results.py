@@ -67,7 +67,7 @@ class Row(NamedTuple):
     def differences(self, other: "Row", unit: str) -> list[list[float]]:
         """Return the microseconds for each unit that this takes more than the other.
 
-        Both were measured by turns, in several processes, whose samples follow each other.
+        Both were measured by turns. The samples of several processes follow each other.
 
         Returns:
             The difference in each round of each process, those of the fastest phases first. Whether
@@ -75,9 +75,10 @@ class Row(NamedTuple):
             chosen for its own times would favour the row that varies more.
         """
         pairs = list(zip(self.samples, other.samples, strict=True))
-        size, rest = divmod(len(pairs), int(self.number("processes")))
+        processes = int(cast("int", self.about.get("processes", 1)))
+        size, rest = divmod(len(pairs), processes)
         if rest:
-            raise ValueError(f"{len(pairs)} rounds are not those of {self.about['processes']}")
+            raise ValueError(f"{len(pairs)} rounds are not those of {processes} processes")
         found: list[list[float]] = []
         for begin in range(0, len(pairs), size):
             process = pairs[begin : begin + size]

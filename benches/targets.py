@@ -27,6 +27,7 @@ from test_asynchronous import ALONE
 from test_asynchronous import DELTAS as DELTAS_AWAITED
 from test_corpus import FOLDED, FOLDED_JSON, ORJSON_JSON
 from test_model_path import TRANSPORTS
+from test_sdk_response import BYTES_ONLY
 from transcoding import FIRST_PAIR, HAND_WRITTEN, LINGUAFRANCA, TRANSCODER
 
 NOISE: Final = 0.03
@@ -90,6 +91,31 @@ def _public(results: Results, dialect: str) -> Iterator[Target]:
         measured = results.ratio("public", ORJSON, reader, dialect=dialect, events=events)
         what = f"{dialect}: {reader}, {events:,} events, one a read, against orjson"
         yield Target(what, "at least", chat if dialect == "openai-chat" else anthropic, measured)
+
+
+def _sdk_response(results: Results, dialect: str) -> Iterator[Target]:
+    """Yield the time that a reader adds to the bytes of an SDK's response, against orjson's.
+
+    The client takes most of the time of each reader, so that a ratio of the whole times says
+    little. The bound is the same as for plain chunks, written as a share: nothing may be added.
+    """
+    bare = results.one("sdk response", reader=BYTES_ONLY, dialect=dialect, events=2_000)
+
+    def added(reader: str) -> float | None:
+        row = results.one("sdk response", reader=reader, dialect=dialect, events=2_000)
+        if row is None or bare is None:
+            return None
+        return statistics.mean(row.added(bare, "events"))
+
+    by_hand = added(ORJSON)
+    for events, reader, chat, anthropic in _PUBLIC:
+        if events != 2_000:
+            continue
+        ours = added(reader)
+        measured = None if ours is None or by_hand is None else ours / by_hand
+        times = chat if dialect == "openai-chat" else anthropic
+        what = f"{dialect}: {reader}, 2,000 events of an SDK's response: share of what orjson adds"
+        yield Target(what, "at most", round(1 / times, 3), measured)
 
 
 def _text(results: Results, dialect: str) -> Iterator[Target]:
@@ -306,6 +332,7 @@ def _targets(results: Results) -> list[Target]:
     found: list[Target] = []
     for dialect in DIALECTS:
         found.extend(_public(results, dialect))
+        found.extend(_sdk_response(results, dialect))
         found.extend(_recorded(results, dialect))
         found.extend(_asynchronous(results, dialect))
     found.extend(_model_path(results))

@@ -1,6 +1,7 @@
 """Connections serve one call after the other, and none is lost on a call that goes wrong."""
 
 import asyncio
+import gzip
 import ssl
 import time
 from collections.abc import Callable, Iterator
@@ -35,6 +36,7 @@ from deltafold.transports.draining import MAX_REST_BYTES
 from deltafold.transports.response_info import ResponseInfo
 from deltafold.transports.timeouts import Timeouts
 from protocol_bodies import DONE, chunk, said
+from replay_servers import wait_until_closed
 from wires import ANTHROPIC
 
 CALLS: Final = 100
@@ -116,11 +118,7 @@ def model_for(package: str, client: object, url: str, **settings: Any) -> Model[
 def server() -> Iterator[ReplayServer]:
     with ReplayServer() as replay:
         yield replay
-        # The server sees a moment later than the client that a connection was closed.
-        deadline = time.monotonic() + 5
-        while replay.open_connections and time.monotonic() < deadline:
-            time.sleep(0.01)
-        assert replay.open_connections == 0
+        wait_until_closed(replay)
 
 
 def streamed(package: str) -> Recording:
@@ -274,6 +272,8 @@ def test_a_response_of_the_users_gives_its_connection_back(server: ReplayServer)
         for _ in range(5):
             with client.stream("POST", server.url) as response:
                 deltafold.stream(response, "openai-chat").final_message()
+                # A read that obeys deadlines costs the caller's later requests time.
+                assert "read" not in vars(response.extensions["network_stream"])
     with requests.Session() as session:
         for _ in range(5):
             opened = session.post(server.url, stream=True)
@@ -285,6 +285,28 @@ def test_a_response_of_the_users_gives_its_connection_back(server: ReplayServer)
             )
             deltafold.stream(events).final_message()
     assert server.connections == 3
+
+
+@pytest.mark.parametrize("client", [httpx.Client, httpx2.Client])
+@pytest.mark.parametrize("encoding", ["gzip", "identity", None])
+def test_a_compressed_response_of_the_users_is_read_like_any_other(
+    encoding: str | None,
+    client: type[httpx.Client] | type[httpx2.Client],
+    server: ReplayServer,
+) -> None:
+    body = streamed("httpx").body
+    headers = {} if encoding is None else {"content-encoding": encoding}
+    packed = gzip.compress(body) if encoding == "gzip" else body
+    server.recordings = {"*": replace(Recording.of(packed), headers=headers)}
+    tee: list[bytes] = []
+    with client() as opened:
+        for _ in range(2):
+            with opened.stream("POST", server.url) as response:
+                message = deltafold.stream(response, "openai-chat", tee=tee.append).final_message()
+            assert response.is_closed
+            assert message.text
+    assert b"".join(tee) == body * 2
+    assert server.connections == 1
 
 
 def test_a_response_of_the_users_that_is_awaited_gives_its_connection_back(
@@ -513,13 +535,6 @@ def test_a_hook_that_raises_leaves_no_connection_open(
 
     hooks = Hooks(after_headers=refuse)
     with_model(package, loop, server.url, use, use_async, hooks=hooks)
-
-
-def wait_until_closed(server: ReplayServer) -> None:
-    deadline = time.monotonic() + 5
-    while server.open_connections and time.monotonic() < deadline:
-        time.sleep(0.005)
-    assert server.open_connections == 0
 
 
 def test_a_recorder_that_may_write_no_second_file_leaves_no_connection_open(

@@ -13,7 +13,12 @@ import anyio.lowlevel
 import pytest
 
 from deltafold._core import AsyncTimedChunks, TaskWatch
-from deltafold.transports.deadlines import ReadLimit, bound_reads, rest_within
+from deltafold.transports.deadlines import (
+    ReadLimit,
+    RestWithin,
+    UnlimitedReadsError,
+    bound_reads,
+)
 from deltafold.transports.timeouts import (
     ExpiredError,
     Limits,
@@ -388,7 +393,7 @@ def test_a_bounded_stream_obeys_everybody_else() -> None:
 def test_the_deadline_of_a_rest_is_that_of_its_thread_alone() -> None:
     stream = Reading()
     assert bound_reads(stream)
-    with rest_within(stream, time.monotonic() + 0.5):
+    with RestWithin(stream, time.monotonic() + 0.5):
         stream.read(1, 7)
         other = threading.Thread(target=stream.read, args=(1, 8))
         other.start()
@@ -400,8 +405,22 @@ def test_the_deadline_of_a_rest_is_that_of_its_thread_alone() -> None:
     assert (beside, after) == (8, 9)
 
 
+def test_the_reads_after_a_rest_are_those_of_the_stream_itself() -> None:
+    stream = Reading()
+    until = time.monotonic() + 0.5
+    with RestWithin(stream, until):
+        assert "read" in vars(stream)
+    assert "read" not in vars(stream)
+    assert bound_reads(stream)
+    with RestWithin(stream, until):
+        pass
+    assert "read" in vars(stream)
+
+
 def test_a_stream_that_cannot_be_bounded_is_left_alone() -> None:
     assert not bound_reads(object())
+    with pytest.raises(UnlimitedReadsError, match="object"), RestWithin(object(), 1):
+        pass
 
 
 def test_a_client_that_listens_is_told_what_each_read_may_take() -> None:

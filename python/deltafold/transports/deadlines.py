@@ -5,8 +5,8 @@ In: the `network_stream` of httpcore, from which a connection is read.  Out: the
 
 Laws: httpcore reads the limit of a request once and applies it to every `recv`. A server that sends
 one byte at a time therefore never exceeds it. A bounded stream applies the time until the deadline
-instead.  A read of other code keeps its own limit.  Nothing runs beside the read: no thread, no
-timer.
+instead.  A read of other code keeps its own limit, and costs nothing more once the rest of another
+client's response was read.  Nothing runs beside the read: no thread, no timer.
 
 Source: httpcore 1.0.9 and httpcore2 2.16, `NetworkStream.read(max_bytes, timeout)` (documented as
 the interface of network backends) and the `trace` extension.
@@ -15,17 +15,23 @@ the interface of network backends) and the `trace` extension.
 import sys
 import time
 import weakref
-from collections.abc import Generator
-from contextlib import contextmanager
-from threading import get_ident
+from threading import Lock, get_ident
+from types import TracebackType
 from typing import Final, Protocol, cast
 
 # httpcore requires a number even without a limit, for streams that cannot be bounded.
 _NO_LIMIT_SECONDS: Final = 24 * 3600.0
 
+_CHANGE: Final = Lock()
+"""Held while the reads of a stream are bounded or released: two threads may share a connection."""
+
 
 class LateReadError(TimeoutError):
     """A read was due to end before it began: many small reads used up the time."""
+
+
+class UnlimitedReadsError(Exception):
+    """The reads of a stream cannot be limited."""
 
 
 class ReadLimit(float):
@@ -56,14 +62,20 @@ class _Stream(Protocol):
 
 
 class _BoundedReads:
-    """Replacement of the `read` of one stream."""
+    """Replacement of the `read` of one stream.
 
-    __slots__ = ("_stream", "rests")
+    Attributes:
+        is_kept: whether it stays when no rest is read any more.
+        rests: the deadlines of rests, by thread. Once a body has ended, its connection may serve
+            another thread at any time.
+    """
+
+    __slots__ = ("_stream", "is_kept", "rests")
 
     def __init__(self, stream: object) -> None:
         # The stream holds this object.
         self._stream = weakref.ref(stream)
-        # By thread: once a body has ended, its connection may serve another thread at any time.
+        self.is_kept = False
         self.rests: dict[int, float] = {}
 
     def __call__(self, max_bytes: int, timeout: float | None = None) -> bytes:
@@ -84,27 +96,58 @@ class _BoundedReads:
 
 
 def bound_reads(stream: object) -> bool:
-    """Make the reads of a stream obey `ReadLimit` and `rest_within`; False where they cannot."""
-    return _bounded(stream) is not None
+    """Make the reads of a stream obey `ReadLimit`; False where they cannot."""
+    with _CHANGE:
+        bounded = _bounded(stream)
+        if bounded is not None:
+            bounded.is_kept = True
+    return bounded is not None
 
 
-@contextmanager
-def rest_within(stream: object, until: float) -> Generator[None]:
-    """Let the reads of this thread end at a deadline, by `time.monotonic()`.
+class RestWithin:
+    """Lets the reads of this thread end at a deadline, while it is entered.
+
+    >>> with RestWithin(stream, time.monotonic() + 0.25):
+    ...     chunk = next(chunks, None)
 
     Args:
-        stream: one for which `bound_reads` was true.
-        until: the deadline.
+        stream: the `network_stream` of a response.
+        until: the deadline, by `time.monotonic()`.
+
+    Raises:
+        UnlimitedReadsError: on entering: the reads of this stream cannot be limited.
     """
-    bounded = _bounded(stream)
-    if bounded is None:
-        yield
-        return
-    bounded.rests[get_ident()] = until
-    try:
-        yield
-    finally:
-        del bounded.rests[get_ident()]
+
+    __slots__ = ("_bounded", "_stream", "_until")
+
+    _bounded: _BoundedReads
+
+    def __init__(self, stream: object, until: float) -> None:
+        self._stream = stream
+        self._until = until
+
+    def __enter__(self) -> None:
+        with _CHANGE:
+            bounded = _bounded(self._stream)
+            if bounded is None:
+                raise UnlimitedReadsError(
+                    f"{type(self._stream).__qualname__}.read is not httpcore's"
+                )
+            bounded.rests[get_ident()] = self._until
+        self._bounded = bounded
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        bounded = self._bounded
+        with _CHANGE:
+            del bounded.rests[get_ident()]
+            if not bounded.rests and not bounded.is_kept:
+                # Every later read of a kept connection would pay for this one.
+                vars(self._stream).pop("read", None)
 
 
 def bound_reads_of_caller() -> None:

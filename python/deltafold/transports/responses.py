@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeGuard, cast
 
 from deltafold._core import AsyncTimedChunks, response_headers
 from deltafold.exceptions import MisuseError, UnknownDialectError
-from deltafold.transports.deadlines import bound_reads, rest_within
+from deltafold.transports.deadlines import RestWithin
 from deltafold.transports.encodings import decoded
 from deltafold.transports.sources import AsyncSource, Source
 from deltafold.transports.unready import is_line_iterator, refuse_begun, refuse_unready
@@ -48,6 +48,9 @@ SDK_DIALECTS = (
 _HTTP_STATUSES = range(100, 1000)
 
 _OK: Final = 200
+
+_SHARED_CONNECTION: Final = b"HTTP/2"
+"""The `http_version` of httpx for a response that shares its connection with others."""
 
 _READ_BYTES: Final = 64 * 1024
 """Most bytes of one read of aiohttp, which by itself returns all that it holds."""
@@ -84,6 +87,10 @@ class _SyncBody(Protocol):
 class _AsyncBody(Protocol):
     def aiter_bytes(self) -> AsyncIterator[bytes]: ...
     def aclose(self) -> Awaitable[object]: ...
+
+
+class _SyncHttpxBody(_SyncBody, Protocol):
+    def iter_raw(self) -> Iterator[bytes]: ...
 
 
 class _AsyncHttpxBody(_AsyncBody, Protocol):
@@ -127,6 +134,11 @@ def _is_sync_body(response: object) -> TypeGuard[_SyncBody]:
 
 def _is_async_body(response: object) -> TypeGuard[_AsyncBody]:
     return hasattr(response, "aiter_bytes") and hasattr(response, "aclose")
+
+
+def _is_unread_httpx_body(response: object) -> TypeGuard[_SyncHttpxBody]:
+    consumed = cast("bool", getattr(response, "is_stream_consumed", True))
+    return not consumed and hasattr(response, "iter_raw")
 
 
 def _is_async_httpx_body(response: object) -> TypeGuard[_AsyncHttpxBody]:
@@ -178,13 +190,14 @@ def source_of(response: object) -> Source:
         MisuseError: the body can only be awaited, was read in part, or is not opened yet.
         TypeError: the object holds no bytes.
     """
-    refuse_unready(response, "stream")
-    response = http_response(response)
+    body = http_response(response)
+    if body is response:  # else an SDK's object with its response, which is ready
+        refuse_unready(response, "stream")
+    response = body
     refuse_begun(response, "stream")
-    name = type(response).__qualname__
     if _is_sync_body(response) and _offers(response, "__iter__"):
-        status, headers, rest = _status(response), _headers(response), rest_of(response)
-        return Source(response.iter_bytes(), response.close, status, headers, rest)
+        return _source_of_sync_httpx(response)
+    name = type(response).__qualname__
     if _is_requests_body(response):
         chunks = response.iter_content(None)
         rest = rest_of_urllib3(getattr(response, "raw", None))
@@ -194,6 +207,19 @@ def source_of(response: object) -> Source:
     plain = _plain_chunks(response)
     close = cast("Callable[[], object]", getattr(plain, "close", _nothing))
     return Source(plain, close, _status(response), _headers(response), lines=True)
+
+
+def _source_of_sync_httpx(response: _SyncBody) -> Source:
+    headers, extensions = _headers(response), _extensions(response)
+    connection, rest = extensions.get("network_stream"), None
+    if connection is not None and extensions.get("http_version") != _SHARED_CONNECTION:
+        rest = partial(RestWithin, connection)
+    is_plain = connection is not None and _encoding(headers) == "identity"
+    if is_plain and _is_unread_httpx_body(response):
+        chunks = response.iter_raw()  # without the generator that decompresses
+    else:
+        chunks = response.iter_bytes()
+    return Source(chunks, response.close, _status(response), headers, rest)
 
 
 def plain_chunks(chunks: object) -> Iterator[bytes] | None:
@@ -364,15 +390,9 @@ def _connection(response: object) -> object | None:
     A response of HTTP/2 shares its connection, which stays open when the response is closed early.
     """
     extensions = _extensions(response)
-    if extensions.get("http_version") == b"HTTP/2":
+    if extensions.get("http_version") == _SHARED_CONNECTION:
         return None
     return extensions.get("network_stream")
-
-
-def rest_of(response: object) -> Callable[[float], AbstractContextManager[None]] | None:
-    """Return the bound on reads of an httpx response's rest, as `Source.rest`."""
-    stream = _connection(response)
-    return partial(rest_within, stream) if stream is not None and bound_reads(stream) else None
 
 
 def rest_of_urllib3(response: object) -> Callable[[float], AbstractContextManager[None]] | None:
@@ -400,7 +420,7 @@ def _source_of_connection(response: _AsyncHttpxBody, *, is_own: bool) -> AsyncSo
     at most that had come already.
     """
     headers = _headers(response)
-    encoding = headers.get("content-encoding", "identity").strip().lower()
+    encoding = _encoding(headers)
     # httpx's decoder is one of its generators. An invalid gzip body would leave the inner ones
     # open.
     raw = not response.is_stream_consumed and encoding in {"gzip", "x-gzip", "identity"}
@@ -444,8 +464,10 @@ class _AnyIO(Protocol):
 
 
 def _status(response: object) -> int:
-    status = cast("object", getattr(response, "status_code", getattr(response, "status", 200)))
-    return status if isinstance(status, int) and status in _HTTP_STATUSES else 200
+    status = cast("object | None", getattr(response, "status_code", None))
+    if status is None:
+        status = cast("object | None", getattr(response, "status", None))
+    return status if isinstance(status, int) and status in _HTTP_STATUSES else _OK
 
 
 def _headers(response: object) -> Mapping[str, str]:
@@ -457,6 +479,10 @@ def _headers(response: object) -> Mapping[str, str]:
     if known is not None:
         return known
     return {header_text(name).lower(): header_text(value) for name, value in named.items()}
+
+
+def _encoding(headers: Mapping[str, str]) -> str:
+    return headers.get("content-encoding", "identity").strip().lower()
 
 
 def header_text(value: object) -> str:

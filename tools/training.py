@@ -13,7 +13,7 @@ usage: tools/training.py    `maturin build --pgo` calls it (`pgo-command` in pyp
 import asyncio
 import re
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -57,6 +57,29 @@ def read_text(dialect: str, chunks: Sequence[bytes]) -> None:
     with deltafold.stream(iter(chunks), dialect) as deltas:
         for _ in deltas.text():
             pass
+        read_message(deltas.final_message())
+
+
+class Received:
+    """A response of httpx, as far as a stream looks at it."""
+
+    status_code = 200
+
+    def __init__(self, chunks: Sequence[bytes]) -> None:
+        self._chunks = chunks
+        self.headers = {"content-type": "text/event-stream", "x-request-id": "r1"}
+
+    def iter_bytes(self) -> Iterator[bytes]:
+        """Yield the chunks of the body."""
+        yield from self._chunks
+
+    def close(self) -> None:
+        """Do nothing: nothing is open."""
+
+
+def read_response(dialect: str, chunks: Sequence[bytes]) -> None:
+    """Read the message of an HTTP client's response."""
+    with deltafold.stream(Received(chunks), dialect) as deltas:
         read_message(deltas.final_message())
 
 
@@ -158,7 +181,7 @@ async def relay(dialect: str, chunks: Sequence[bytes], rounds: int) -> None:
 def every_way(dialect: str, chunks: Sequence[bytes], rounds: int) -> None:
     """Read a stream in every way, so many times."""
     for _ in range(rounds):
-        for read in (read_deltas, read_text, fold, batches):
+        for read in (read_deltas, read_text, read_response, fold, batches):
             read(dialect, chunks)
         asyncio.run(read_asynchronously(dialect, chunks))
         deltafold.fold(b"".join(chunks), dialect)

@@ -1,6 +1,7 @@
 """Recordings: loading returns the saved calls, and an error names the invalid member."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -84,6 +85,12 @@ def test_what_is_no_recording_is_refused_by_name(text: str, said: str, tmp_path:
     path.write_text(text)
     with pytest.raises(ValueError, match=rf"broken\.jsonl.*{said}"):
         Recording.load(path)
+
+
+def test_a_body_in_place_of_its_pieces_is_refused() -> None:
+    body: Any = b"data: 1\n\n"
+    with pytest.raises(TypeError, match=r"not bytes: use Recording\.of\(body\)"):
+        Recording(body)
 
 
 def test_members_of_a_later_version_are_ignored(tmp_path: Path) -> None:

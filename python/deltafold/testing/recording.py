@@ -81,6 +81,9 @@ class Recording:
         before_headers: the response ends before its headers; `ending` states how.
         headers_after: seconds of silence before the headers.
         request: the request.
+
+    Raises:
+        TypeError: the pieces are a whole body, of which `Recording.of` makes a recording.
     """
 
     pieces: tuple[tuple[float, bytes], ...]
@@ -91,6 +94,14 @@ class Recording:
     before_headers: bool = False
     headers_after: float = 0.0
     request: RecordedRequest | None = None
+
+    def __post_init__(self) -> None:
+        pieces: object = self.pieces
+        if isinstance(pieces, bytes | bytearray | memoryview | str):
+            raise TypeError(
+                f"the pieces of a Recording are pairs of seconds and bytes, not "
+                f"{type(pieces).__name__}: use Recording.of(body)"
+            )
 
     @classmethod
     def of(

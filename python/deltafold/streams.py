@@ -258,7 +258,8 @@ class DeltaStream(_Stream):
             self._source = self._open()
             self._guard = SourceGuard(core, self._source, type(self))
             core.opened(self._source)
-            core.after_headers()
+            if core.call.after_headers is not None:
+                core.after_headers()
         return self._source.chunks
 
     def _received(self, chunk: bytes | None) -> DeltaBatch:

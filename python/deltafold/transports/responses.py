@@ -472,12 +472,12 @@ def _status(response: object) -> int:
 
 def _headers(response: object) -> Mapping[str, str]:
     headers = cast("object | None", getattr(response, "headers", None))
+    known = response_headers(getattr(headers, "raw", None))  # of httpx
+    if known is not None:
+        return known
     if not isinstance(headers, Mapping):
         return {}
     named = cast("Mapping[object, object]", headers)
-    known = response_headers(getattr(named, "raw", None))  # of httpx
-    if known is not None:
-        return known
     return {header_text(name).lower(): header_text(value) for name, value in named.items()}
 
 

@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Final, Protocol, cast
 
 import anthropic
+import httpx2
 import openai
 import orjson
 import pytest
@@ -30,6 +31,7 @@ from readers import (
 from serving import serving
 
 BYTES_ONLY: Final = "bytes only"
+RAW_BYTES: Final = "bytes only, iter_raw"
 LONGER: Final = 10
 
 _QUESTION: Final[dict[str, Any]] = {
@@ -41,6 +43,8 @@ _QUESTION: Final[dict[str, Any]] = {
 
 class Response(Protocol):
     """The unread response of an SDK."""
+
+    http_response: httpx2.Response
 
     def iter_bytes(self) -> Iterable[bytes]:
         """Yield the bytes as they arrive."""
@@ -60,6 +64,13 @@ def opening(dialect: str, port: int, events: int) -> Open:
     messages = anthropic.Anthropic(base_url=url, api_key="unused", max_retries=0).messages
     create = messages.with_streaming_response.create
     return cast("Open", lambda: create(**_QUESTION, max_tokens=10))
+
+
+def _dropped(chunks: Iterable[bytes]) -> Said:
+    """Read the chunks and nothing in them."""
+    for _ in chunks:
+        pass
+    return ""
 
 
 def reads_of(dialect: str, opened: Open) -> dict[str, Callable[[], Said]]:
@@ -89,9 +100,11 @@ def reads_of(dialect: str, opened: Open) -> dict[str, Callable[[], Said]]:
 
     def bytes_only() -> Said:
         with opened() as response:
-            for _ in response.iter_bytes():
-                pass
-        return ""
+            return _dropped(response.iter_bytes())
+
+    def raw_bytes() -> Said:
+        with opened() as response:
+            return _dropped(response.http_response.iter_raw())
 
     return {
         STREAM_MESSAGE: message,
@@ -99,6 +112,7 @@ def reads_of(dialect: str, opened: Open) -> dict[str, Callable[[], Said]]:
         STREAM_DELTAS: deltas,
         ORJSON: hand_written,
         BYTES_ONLY: bytes_only,
+        RAW_BYTES: raw_bytes,
     }
 
 
@@ -114,5 +128,5 @@ def test_sdk_response(benchmark: BenchmarkFixture, dialect: str, events: int, po
     reads = reads_of(dialect, opening(dialect, port, events))
     about = {"group": "sdk response", "dialect": dialect, "events": events}
     said = together(benchmark, reads, LONGER, **about)
-    del said[BYTES_ONLY]
+    del said[BYTES_ONLY], said[RAW_BYTES]
     assert set(said.values()) == {text(events, dialect)}

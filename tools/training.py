@@ -15,7 +15,7 @@ import re
 import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import deltafold
 from deltafold import Decoder, Encoder, Fold, MessageAssembler, ModelError, Transcoder
@@ -60,14 +60,25 @@ def read_text(dialect: str, chunks: Sequence[bytes]) -> None:
         read_message(deltas.final_message())
 
 
+class ReceivedHeaders:
+    """Headers of httpx, as far as a stream looks at them."""
+
+    raw: ClassVar = [(b"Content-Type", b"text/event-stream"), (b"X-Request-Id", b"r1")]
+
+
 class Received:
-    """A response of httpx, as far as a stream looks at it."""
+    """A response of httpx from a connection, as far as a stream looks at it."""
 
     status_code = 200
+    headers = ReceivedHeaders()
 
     def __init__(self, chunks: Sequence[bytes]) -> None:
         self._chunks = chunks
-        self.headers = {"content-type": "text/event-stream", "x-request-id": "r1"}
+        self.extensions = {"network_stream": self}
+
+    def read(self, _bytes: int, timeout: float | None = None) -> bytes:
+        """Refuse a read of the connection, which the chunks do not need."""
+        raise RuntimeError(f"nothing is read within {timeout} s")
 
     def iter_bytes(self) -> Iterator[bytes]:
         """Yield the chunks of the body."""

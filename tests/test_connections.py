@@ -1,7 +1,6 @@
 """Connections serve one call after the other, and none is lost on a call that goes wrong."""
 
 import asyncio
-import gzip
 import ssl
 import time
 from collections.abc import Callable, Iterator
@@ -285,28 +284,6 @@ def test_a_response_of_the_users_gives_its_connection_back(server: ReplayServer)
             )
             deltafold.stream(events).final_message()
     assert server.connections == 3
-
-
-@pytest.mark.parametrize("client", [httpx.Client, httpx2.Client])
-@pytest.mark.parametrize("encoding", ["gzip", "identity", None])
-def test_a_compressed_response_of_the_users_is_read_like_any_other(
-    encoding: str | None,
-    client: type[httpx.Client] | type[httpx2.Client],
-    server: ReplayServer,
-) -> None:
-    body = streamed("httpx").body
-    headers = {} if encoding is None else {"content-encoding": encoding}
-    packed = gzip.compress(body) if encoding == "gzip" else body
-    server.recordings = {"*": replace(Recording.of(packed), headers=headers)}
-    tee: list[bytes] = []
-    with client() as opened:
-        for _ in range(2):
-            with opened.stream("POST", server.url) as response:
-                message = deltafold.stream(response, "openai-chat", tee=tee.append).final_message()
-            assert response.is_closed
-            assert message.text
-    assert b"".join(tee) == body * 2
-    assert server.connections == 1
 
 
 def test_a_response_of_the_users_that_is_awaited_gives_its_connection_back(

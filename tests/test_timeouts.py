@@ -408,8 +408,23 @@ def test_the_deadline_of_a_rest_is_that_of_its_thread_alone() -> None:
 def test_the_reads_after_a_rest_are_those_of_the_stream_itself() -> None:
     stream = Reading()
     until = time.monotonic() + 0.5
+
+    def other() -> None:
+        with RestWithin(stream, until):
+            stream.read(1, 7)
+
     with RestWithin(stream, until):
+        beside = threading.Thread(target=other)
+        beside.start()
+        beside.join()
         assert "read" in vars(stream)
+        # A finalizer may drain another stream of the same connection.
+        with RestWithin(stream, until - 0.4):
+            stream.read(1, 7)
+        stream.read(1, 7)
+    first, nested, last = stream.limits
+    assert nested is not None
+    assert nested <= 0.1 < min(first or 0, last or 0)
     assert "read" not in vars(stream)
     assert bound_reads(stream)
     with RestWithin(stream, until):

@@ -5,8 +5,10 @@ In: the `network_stream` of httpcore, from which a connection is read.  Out: the
 
 Laws: httpcore reads the limit of a request once and applies it to every `recv`. A server that sends
 one byte at a time therefore never exceeds it. A bounded stream applies the time until the deadline
-instead.  A read of other code keeps its own limit, and costs nothing more once the rest of another
-client's response was read.  Nothing runs beside the read: no thread, no timer.
+instead.  A read of other code keeps its own limit.  A `read` that was replaced for a rest is put
+back after it, so that later requests of the caller do not pay for it.  Nothing runs beside the
+read: no thread, no timer.  Nothing waits for a lock, which a finalizer or a signal handler could
+hold up forever.
 
 Source: httpcore 1.0.9 and httpcore2 2.16, `NetworkStream.read(max_bytes, timeout)` (documented as
 the interface of network backends) and the `trace` extension.
@@ -15,15 +17,12 @@ the interface of network backends) and the `trace` extension.
 import sys
 import time
 import weakref
-from threading import Lock, get_ident
+from threading import get_ident
 from types import TracebackType
 from typing import Final, Protocol, cast
 
 # httpcore requires a number even without a limit, for streams that cannot be bounded.
 _NO_LIMIT_SECONDS: Final = 24 * 3600.0
-
-_CHANGE: Final = Lock()
-"""Held while the reads of a stream are bounded or released: two threads may share a connection."""
 
 
 class LateReadError(TimeoutError):
@@ -65,7 +64,7 @@ class _BoundedReads:
     """Replacement of the `read` of one stream.
 
     Attributes:
-        is_kept: whether it stays when no rest is read any more.
+        is_kept: true if a Model uses the connection; the replacement is then permanent.
         rests: the deadlines of rests, by thread. Once a body has ended, its connection may serve
             another thread at any time.
     """
@@ -94,14 +93,28 @@ class _BoundedReads:
         stream = self._stream()
         return cast("type[_Stream]", type(stream)).read(cast("_Stream", stream), max_bytes, timeout)
 
+    @property
+    def is_needed(self) -> bool:
+        """Whether some read has to obey a deadline."""
+        return self.is_kept or bool(self.rests)
+
+    def put_back(self, stream: object) -> None:
+        """Give a stream its own `read` back, unless another thread needs this one meanwhile."""
+        members = vars(stream)
+        if members.get("read") is self:
+            members.pop("read", None)
+        if self.is_needed:
+            members.setdefault("read", self)
+
 
 def bound_reads(stream: object) -> bool:
-    """Make the reads of a stream obey `ReadLimit`; False where they cannot."""
-    with _CHANGE:
-        bounded = _bounded(stream)
-        if bounded is not None:
-            bounded.is_kept = True
-    return bounded is not None
+    """Make all reads of a stream obey `ReadLimit` from now on; False where they cannot."""
+    bounded = _bounded(stream)
+    if bounded is None:
+        return False
+    bounded.is_kept = True
+    # Another thread may have put the stream's own `read` back meanwhile.
+    return _bounded(stream) is bounded or bound_reads(stream)
 
 
 class RestWithin:
@@ -118,23 +131,28 @@ class RestWithin:
         UnlimitedReadsError: on entering: the reads of this stream cannot be limited.
     """
 
-    __slots__ = ("_bounded", "_stream", "_until")
+    __slots__ = ("_bounded", "_outer", "_stream", "_until")
 
     _bounded: _BoundedReads
+    _outer: float | None
 
     def __init__(self, stream: object, until: float) -> None:
         self._stream = stream
         self._until = until
 
     def __enter__(self) -> None:
-        with _CHANGE:
-            bounded = _bounded(self._stream)
+        stream, thread = self._stream, get_ident()
+        while True:
+            bounded = _bounded(stream)
             if bounded is None:
-                raise UnlimitedReadsError(
-                    f"{type(self._stream).__qualname__}.read is not httpcore's"
-                )
-            bounded.rests[get_ident()] = self._until
-        self._bounded = bounded
+                name = type(stream).__qualname__
+                raise UnlimitedReadsError(f"the reads of a {name} cannot be limited")
+            self._bounded, self._outer = bounded, bounded.rests.get(thread)
+            bounded.rests[thread] = self._until
+            # Another thread may have put the stream's own `read` back meanwhile.
+            if _bounded(stream) is bounded:
+                return
+            bounded.rests.pop(thread, None)
 
     def __exit__(
         self,
@@ -142,12 +160,13 @@ class RestWithin:
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        bounded = self._bounded
-        with _CHANGE:
-            del bounded.rests[get_ident()]
-            if not bounded.rests and not bounded.is_kept:
-                # Every later read of a kept connection would pay for this one.
-                vars(self._stream).pop("read", None)
+        bounded, thread = self._bounded, get_ident()
+        if self._outer is None:
+            bounded.rests.pop(thread, None)
+        else:
+            bounded.rests[thread] = self._outer
+        if not bounded.is_needed:
+            bounded.put_back(self._stream)
 
 
 def bound_reads_of_caller() -> None:
@@ -169,10 +188,8 @@ def bound_reads_of_caller() -> None:
 
 def _bounded(stream: object) -> _BoundedReads | None:
     members = getattr(stream, "__dict__", None)
-    if not isinstance(members, dict) or not callable(getattr(stream, "read", None)):
+    if not isinstance(members, dict) or not callable(getattr(type(stream), "read", None)):
         return None
     known = cast("dict[str, object]", members)
-    if "read" not in known:
-        known["read"] = _BoundedReads(stream)
-    found = known["read"]
+    found = known.get("read") or known.setdefault("read", _BoundedReads(stream))
     return found if isinstance(found, _BoundedReads) else None

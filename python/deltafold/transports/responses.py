@@ -49,6 +49,9 @@ _HTTP_STATUSES = range(100, 1000)
 
 _OK: Final = 200
 
+_HTTPX: Final = {"httpx": "httpx._models", "httpx2": "httpx2._models"}
+"""The module that a class of responses names, and the module of its methods."""
+
 _SHARED_CONNECTION: Final = b"HTTP/2"
 """The `http_version` of httpx for a response that shares its connection with others."""
 
@@ -90,6 +93,8 @@ class _AsyncBody(Protocol):
 
 
 class _SyncHttpxBody(_SyncBody, Protocol):
+    @property
+    def is_stream_consumed(self) -> bool: ...
     def iter_raw(self) -> Iterator[bytes]: ...
 
 
@@ -136,9 +141,18 @@ def _is_async_body(response: object) -> TypeGuard[_AsyncBody]:
     return hasattr(response, "aiter_bytes") and hasattr(response, "aclose")
 
 
-def _is_unread_httpx_body(response: object) -> TypeGuard[_SyncHttpxBody]:
-    consumed = cast("bool", getattr(response, "is_stream_consumed", True))
-    return not consumed and hasattr(response, "iter_raw")
+def _reads_raw_bytes(response: _SyncBody) -> TypeGuard[_SyncHttpxBody]:
+    """Return whether `iter_bytes` is httpx's own and would return what `iter_raw` returns.
+
+    A subclass, a proxy or a patch of the caller may count, log or redact the bytes in `iter_bytes`.
+    """
+    kind, members = type(response), getattr(response, "__dict__", {})
+    module = _HTTPX.get(kind.__module__)
+    if module is None or "iter_bytes" in members or "_content" in members:
+        return False
+    names = cast("dict[str, object]", getattr(kind.iter_bytes, "__globals__", {}))
+    is_own = names.get("__name__") == module
+    return is_own and not cast("_SyncHttpxBody", response).is_stream_consumed
 
 
 def _is_async_httpx_body(response: object) -> TypeGuard[_AsyncHttpxBody]:
@@ -151,7 +165,13 @@ def _is_requests_body(response: object) -> TypeGuard[_RequestsBody]:
 
 def http_response(response: object) -> object:
     """Return the HTTP response inside an SDK's object, else the object itself."""
-    for holder in ("http_response", "response", "_response"):  # the last: openai's helpers
+    inner = cast("object | None", getattr(response, "http_response", None))
+    if _is_sync_body(inner):
+        return inner
+    # An object around a response, whose own methods count.
+    if _is_sync_body(response) or _is_async_body(response):
+        return response
+    for holder in ("response", "_response"):  # the second: openai's helpers
         inner = cast("object | None", getattr(response, holder, None))
         if _is_sync_body(inner):
             return inner
@@ -191,7 +211,8 @@ def source_of(response: object) -> Source:
         TypeError: the object holds no bytes.
     """
     body = http_response(response)
-    if body is response:  # else an SDK's object with its response, which is ready
+    # An SDK's object with a status has received its response.
+    if body is response or not hasattr(type(response), "status_code"):
         refuse_unready(response, "stream")
     response = body
     refuse_begun(response, "stream")
@@ -215,7 +236,7 @@ def _source_of_sync_httpx(response: _SyncBody) -> Source:
     if connection is not None and extensions.get("http_version") != _SHARED_CONNECTION:
         rest = partial(RestWithin, connection)
     is_plain = connection is not None and _encoding(headers) == "identity"
-    if is_plain and _is_unread_httpx_body(response):
+    if is_plain and _reads_raw_bytes(response):
         chunks = response.iter_raw()  # without the generator that decompresses
     else:
         chunks = response.iter_bytes()

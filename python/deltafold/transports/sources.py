@@ -23,8 +23,8 @@ class Source:
         status: the HTTP status, 200 without HTTP.
         headers: the headers of the response, names in lower case.
         rest: while it is entered, limits the reads of this thread by a deadline of
-            `time.monotonic()`; None if the body has no connection of its own, or its reads cannot
-            be limited.
+            `time.monotonic()`; raises on entering if they cannot be limited. None if the body has
+            no connection of its own.
         lines: whether the chunks are an argument of the caller, which may be lines that have lost
             their ends.
     """

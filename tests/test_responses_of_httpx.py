@@ -3,6 +3,7 @@
 import gzip
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import wraps
 
 import httpx
 import httpx2
@@ -75,18 +76,18 @@ class Proxy:
     """An object around a response, which sees the bytes."""
 
     def __init__(self, response: httpx.Response) -> None:
-        self._response = response
+        self._inner = response
 
     def __getattr__(self, name: str) -> object:
-        return getattr(self._response, name)
+        return getattr(self._inner, name)
 
     def iter_bytes(self) -> Iterator[bytes]:
         """Yield the bytes, and write them down."""
-        return seen_by(self._response, self._response.iter_bytes())
+        return seen_by(self._inner, self._inner.iter_bytes())
 
     def close(self) -> None:
         """Close the response."""
-        self._response.close()
+        self._inner.close()
 
 
 def of_a_class(response: httpx.Response) -> object:
@@ -119,6 +120,7 @@ def test_the_bytes_pass_by_a_method_that_the_caller_replaced(
     seen: list[bytes] = []
     own = httpx.Response.iter_bytes
 
+    @wraps(own)
     def iter_bytes(self: httpx.Response) -> Iterator[bytes]:
         return seen_by(self, own(self))
 

@@ -360,6 +360,13 @@ class Reading:
         return b"x" * max_bytes
 
 
+class Limited:
+    """A stream whose reads return their limit."""
+
+    def read(self, _bytes: int, timeout: float | None = None) -> float | None:
+        return timeout
+
+
 def test_many_reads_share_one_deadline() -> None:
     stream = Reading()
     assert bound_reads(stream)
@@ -430,6 +437,60 @@ def test_the_reads_after_a_rest_are_those_of_the_stream_itself() -> None:
     with RestWithin(stream, until):
         pass
     assert "read" in vars(stream)
+
+
+def test_threads_that_share_a_stream_keep_their_deadlines() -> None:
+    stream = Limited()
+    wrong: list[float | None] = []
+
+    def rests() -> None:
+        for _ in range(500):
+            with RestWithin(stream, time.monotonic() + 5):
+                within = stream.read(1, 99)
+            if within is None or within > 5 or stream.read(1, 99) != 99:
+                wrong.append(within)
+
+    threads = [threading.Thread(target=rests) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+    assert "read" not in vars(stream)
+
+
+def test_a_finalizer_may_read_a_rest_while_another_begins() -> None:
+    stream = Reading()
+    done: list[None] = []
+
+    class Abandoned:
+        def __init__(self) -> None:
+            self.itself = self
+
+        def __del__(self) -> None:
+            with RestWithin(stream, time.monotonic() + 5):
+                done.append(None)
+
+    def rests() -> None:
+        for _ in range(50):
+            Abandoned()
+            with RestWithin(stream, time.monotonic() + 5):
+                stream.read(1, 99)
+
+    thresholds = gc.get_threshold()
+    gc.set_threshold(1, 1, 1)
+    try:
+        reading = threading.Thread(target=rests, daemon=True)
+        reading.start()
+        reading.join(20)
+        assert not reading.is_alive(), "a finalizer waits for a lock"
+    finally:
+        gc.set_threshold(*thresholds)
+    gc.collect()
+    assert len(done) == 50
+    assert len(stream.limits) == 50
+    assert all(limit is not None and limit <= 5 for limit in stream.limits)
+    assert "read" not in vars(stream)
 
 
 def test_a_stream_that_cannot_be_bounded_is_left_alone() -> None:

@@ -7,22 +7,41 @@ Laws: httpcore reads the limit of a request once and applies it to every `recv`.
 one byte at a time therefore never exceeds it. A bounded stream applies the time until the deadline
 instead.  A read of other code keeps its own limit.  A `read` that was replaced for a rest is put
 back after it, so that later requests of the caller do not pay for it.  Nothing runs beside the
-read: no thread, no timer.  Nothing waits for a lock, which a finalizer or a signal handler could
-hold up forever.
+read: no thread, no timer.  A finalizer or a signal handler may read a rest at any time, so that the
+lock is one that a thread may take twice.
 
 Source: httpcore 1.0.9 and httpcore2 2.16, `NetworkStream.read(max_bytes, timeout)` (documented as
 the interface of network backends) and the `trace` extension.
 """
 
+import os
 import sys
 import time
 import weakref
-from threading import get_ident
+from threading import RLock, get_ident
 from types import TracebackType
-from typing import Final, Protocol, cast
+from typing import ClassVar, Final, Protocol, cast
 
 # httpcore requires a number even without a limit, for streams that cannot be bounded.
 _NO_LIMIT_SECONDS: Final = 24 * 3600.0
+
+
+class _Change:
+    """The lock that is held while `read` is replaced or put back.
+
+    Once a body has ended, its connection may serve another thread.
+    """
+
+    lock: ClassVar = RLock()
+
+    @classmethod
+    def renew(cls) -> None:
+        """Forget a lock that another thread held at a fork, which is not in the child."""
+        cls.lock = RLock()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_Change.renew)
 
 
 class LateReadError(TimeoutError):
@@ -99,22 +118,21 @@ class _BoundedReads:
         return self.is_kept or bool(self.rests)
 
     def put_back(self, stream: object) -> None:
-        """Give a stream its own `read` back, unless another thread needs this one meanwhile."""
+        """Give a stream its own `read` back, unless some read needs this one."""
         members = vars(stream)
-        if members.get("read") is self:
+        if not self.is_needed and members.get("read") is self:
             members.pop("read", None)
-        if self.is_needed:
-            members.setdefault("read", self)
 
 
 def bound_reads(stream: object) -> bool:
     """Make all reads of a stream obey `ReadLimit` from now on; False where they cannot."""
-    bounded = _bounded(stream)
-    if bounded is None:
-        return False
-    bounded.is_kept = True
-    # Another thread may have put the stream's own `read` back meanwhile.
-    return _bounded(stream) is bounded or bound_reads(stream)
+    with _Change.lock:
+        bounded = _bounded(stream)
+        if bounded is None:
+            return False
+        bounded.is_kept = True
+        # A finalizer may have put the stream's own `read` back meanwhile.
+        return _bounded(stream) is bounded or bound_reads(stream)
 
 
 class RestWithin:
@@ -142,17 +160,18 @@ class RestWithin:
 
     def __enter__(self) -> None:
         stream, thread = self._stream, get_ident()
-        while True:
-            bounded = _bounded(stream)
-            if bounded is None:
-                name = type(stream).__qualname__
-                raise UnlimitedReadsError(f"the reads of a {name} cannot be limited")
-            self._bounded, self._outer = bounded, bounded.rests.get(thread)
-            bounded.rests[thread] = self._until
-            # Another thread may have put the stream's own `read` back meanwhile.
-            if _bounded(stream) is bounded:
-                return
-            bounded.rests.pop(thread, None)
+        with _Change.lock:
+            while True:
+                bounded = _bounded(stream)
+                if bounded is None:
+                    name = type(stream).__qualname__
+                    raise UnlimitedReadsError(f"the reads of a {name} cannot be limited")
+                self._bounded, self._outer = bounded, bounded.rests.get(thread)
+                bounded.rests[thread] = self._until
+                # A finalizer may have put the stream's own `read` back meanwhile.
+                if _bounded(stream) is bounded:
+                    return
+                bounded.rests.pop(thread, None)
 
     def __exit__(
         self,
@@ -165,7 +184,7 @@ class RestWithin:
             bounded.rests.pop(thread, None)
         else:
             bounded.rests[thread] = self._outer
-        if not bounded.is_needed:
+        with _Change.lock:
             bounded.put_back(self._stream)
 
 
@@ -188,7 +207,9 @@ def bound_reads_of_caller() -> None:
 
 def _bounded(stream: object) -> _BoundedReads | None:
     members = getattr(stream, "__dict__", None)
-    if not isinstance(members, dict) or not callable(getattr(type(stream), "read", None)):
+    if not isinstance(members, dict) or members is not getattr(stream, "__dict__", None):
+        return None
+    if not callable(getattr(type(stream), "read", None)):
         return None
     known = cast("dict[str, object]", members)
     found = known.get("read") or known.setdefault("read", _BoundedReads(stream))

@@ -24,7 +24,7 @@ from functools import partial
 from importlib import import_module
 from itertools import chain
 from time import monotonic
-from types import AsyncGeneratorType, GeneratorType, MappingProxyType
+from types import AsyncGeneratorType, FunctionType, GeneratorType, MappingProxyType
 from typing import TYPE_CHECKING, Final, Protocol, TypeGuard, cast
 
 from deltafold._core import AsyncTimedChunks, response_headers
@@ -150,8 +150,9 @@ def _reads_raw_bytes(response: _SyncBody) -> TypeGuard[_SyncHttpxBody]:
     module = _HTTPX.get(kind.__module__)
     if module is None or "iter_bytes" in members or "_content" in members:
         return False
-    names = cast("dict[str, object]", getattr(kind.iter_bytes, "__globals__", {}))
-    is_own = names.get("__name__") == module
+    method: object = kind.iter_bytes
+    # A wrapper of another type may pass on the attributes of the function inside.
+    is_own = type(method) is FunctionType and method.__globals__.get("__name__") == module
     return is_own and not cast("_SyncHttpxBody", response).is_stream_consumed
 
 
@@ -165,13 +166,7 @@ def _is_requests_body(response: object) -> TypeGuard[_RequestsBody]:
 
 def http_response(response: object) -> object:
     """Return the HTTP response inside an SDK's object, else the object itself."""
-    inner = cast("object | None", getattr(response, "http_response", None))
-    if _is_sync_body(inner):
-        return inner
-    # An object around a response, whose own methods count.
-    if _is_sync_body(response) or _is_async_body(response):
-        return response
-    for holder in ("response", "_response"):  # the second: openai's helpers
+    for holder in ("http_response", "response", "_response"):  # the last: openai's helpers
         inner = cast("object | None", getattr(response, holder, None))
         if _is_sync_body(inner):
             return inner

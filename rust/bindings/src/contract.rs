@@ -56,6 +56,12 @@ pub(crate) fn finish_reason(py: Python<'_>, reason: FinishReason) -> PyResult<Bo
     FINISH_REASON.member(py, reason as usize, names)
 }
 
+/// Return the reason why no tool call may run after a finish reason; `None` if whole calls may, or for an unknown word.
+#[pyfunction]
+pub(crate) fn forbids_calls(finish_reason: &str) -> Option<&'static str> {
+    FinishReason::from_wire(finish_reason)?.forbids_calls()
+}
+
 /// Return the Python enum member of an error code.
 pub(crate) fn error_code(py: Python<'_>, code: ErrorCode) -> PyResult<Bound<'_, PyAny>> {
     ERROR_CODE.member(py, code as usize, ErrorCode::ALL.iter().map(|code| code.as_str()))

@@ -90,6 +90,8 @@ mod _core {
     #[pymodule_export]
     use crate::choices_encoder::ChoicesEncoder;
     #[pymodule_export]
+    use crate::contract::forbids_calls;
+    #[pymodule_export]
     use crate::decoder::Decoder;
     #[pymodule_export]
     use crate::decoder_options::{dialect_names, markup_names};

@@ -130,6 +130,18 @@ impl FinishReason {
     pub fn says_done(self) -> bool {
         matches!(self, Self::Stop | Self::ToolCalls)
     }
+
+    /// Return the reason why no tool call of the answer may run; `None` if whole calls may.
+    ///
+    /// Source: the providers' pages on their finish reasons, listed in docs/concepts/cuts.md.
+    pub fn forbids_calls(self) -> Option<&'static str> {
+        match self {
+            Self::Refusal => Some("the answer was refused"),
+            Self::ContentFilter => Some("a filter stopped the answer"),
+            Self::Error => Some("the answer ended with an error"),
+            Self::Stop | Self::Length | Self::ToolCalls | Self::Pause | Self::Other => None,
+        }
+    }
 }
 
 impl ErrorCode {

@@ -100,11 +100,14 @@ impl EmitterSink<'_> {
         self.settle(reason.map_or(CallEnd::EndMarker, CallEnd::Finish), before);
         let called = self.emitter.started_calls > 0;
         let finish_reason = match reason {
-            None | Some(FinishReason::Stop) if called => FinishReason::ToolCalls,
             None | Some(FinishReason::Stop) if self.emitter.refused => FinishReason::Refusal,
+            None | Some(FinishReason::Stop) if called => FinishReason::ToolCalls,
             Some(reason) => reason,
             None => FinishReason::Other,
         };
+        if called {
+            self.warn_of_calls(finish_reason, raw.as_deref());
+        }
         let warnings = self.emitter.warnings.to_json();
         let mut details = std::mem::take(&mut self.emitter.details);
         if !details.is_empty() {
@@ -124,6 +127,18 @@ impl EmitterSink<'_> {
             },
         );
         deltas.phase = Phase::Ended;
+    }
+
+    /// Warn if the finish reason forbids that calls run, or if no table states whether they may.
+    fn warn_of_calls(&mut self, reason: FinishReason, raw: Option<&str>) {
+        let word = raw.unwrap_or(reason.as_str());
+        if let Some(why) = reason.forbids_calls() {
+            let message = format!("no tool call may run: {why} ({word:?})");
+            self.warn("calls_not_runnable", &message, None);
+        } else if matches!(reason, FinishReason::Pause | FinishReason::Other) {
+            let message = format!("whole tool calls may run after the finish reason {word:?}");
+            self.warn("calls_after_unsure_end", &message, None);
+        }
     }
 
     /// End the stream at the end of the body.

@@ -20,7 +20,7 @@ pub fn finish_word<'a>(
         known.contains(raw)
             && facts.rows.iter().any(|row| row.member == ending.reason && row.words.contains(raw))
     });
-    let word = own.or_else(|| facts.word(ending.reason)).unwrap_or("stop");
+    let word = own.or_else(|| facts.word(ending.reason, ending.has_calls)).unwrap_or("stop");
     if !implied && ending.reason != FinishReason::ToolCalls && facts.reason(word) != ending.reason {
         note_reason(page, ending);
     }

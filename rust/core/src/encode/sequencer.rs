@@ -35,6 +35,8 @@ pub struct Sequencer<W> {
     /// Calls that were opened, and those of them that were whole.
     calls: usize,
     whole_calls: usize,
+    /// Whole calls that wait for the finish reason; see [`Writer::CALLS_AT_END`].
+    held_calls: Vec<Call>,
     /// Bytes that wait.
     waiting: usize,
 }
@@ -121,7 +123,8 @@ impl<W: Writer> Sequencer<W> {
                 if let (Some(model_id), None) = (model_id, &page.settings.model_id) {
                     page.head.model_id = model_id.to_owned();
                 }
-                let ending = Ending { reason: finish_reason, raw: raw_finish_reason, details };
+                let (raw, has_calls) = (raw_finish_reason, false);
+                let ending = Ending { reason: finish_reason, has_calls, raw, details };
                 self.done(page, ending);
             }
             (Payload::Error(failure), _) => self.error(page, &failure),
@@ -490,11 +493,19 @@ impl<W: Writer> Sequencer<W> {
         }
     }
 
-    fn whole_call(&mut self, page: &mut Page, mut call: Call) {
-        self.waiting = self.waiting.saturating_sub(call.args.len());
+    fn whole_call(&mut self, page: &mut Page, call: Call) {
         if call.incomplete || call.name.is_empty() {
-            return note_cut_call(page, &call);
+            self.waiting = self.waiting.saturating_sub(call.args.len());
+            note_cut_call(page, &call);
+        } else if W::CALLS_AT_END {
+            self.held_calls.push(call);
+        } else {
+            self.write_whole_call(page, call);
         }
+    }
+
+    fn write_whole_call(&mut self, page: &mut Page, mut call: Call) {
+        self.waiting = self.waiting.saturating_sub(call.args.len());
         call.ordinal = self.calls;
         if self.writer.whole_call(page, &call) {
             self.calls += 1;
@@ -521,6 +532,13 @@ impl<W: Writer> Sequencer<W> {
             return self.error(page, &ending.failure(&text));
         }
         self.begin(page);
+        let held = std::mem::take(&mut self.held_calls);
+        let ending = Ending { has_calls: self.calls > 0 || !held.is_empty(), ..ending };
+        if ending.reason.forbids_calls().is_some() {
+            note_held_calls(page, &held);
+        } else {
+            held.into_iter().for_each(|call| self.write_whole_call(page, call));
+        }
         self.writer.finish(page, &ending.without_calls(self.whole_calls == 0));
         self.ended = true;
     }
@@ -541,6 +559,7 @@ impl<W: Writer> Sequencer<W> {
         if self.status.is_some() {
             self.flush(page);
         }
+        note_held_calls(page, &std::mem::take(&mut self.held_calls));
         self.ended = true;
         self.failed = true;
         if let Some(number) = page.answer {
@@ -576,6 +595,13 @@ impl<W: Writer> Sequencer<W> {
             let failure = Failure::new(ErrorCode::ProtocolError, message.as_str());
             self.error(page, &failure);
         }
+    }
+}
+
+fn note_held_calls(page: &mut Page, calls: &[Call]) {
+    for call in calls {
+        let why = format!("the call of {}, which may not run after this end", call.name);
+        page.notes.add("call", &why);
     }
 }
 

@@ -24,6 +24,8 @@ pub enum Order {
 pub struct Ending<'a> {
     /// Reason; `ToolCalls` only if a whole call was written.
     pub reason: FinishReason,
+    /// The answer has calls, whole or not.
+    pub has_calls: bool,
     /// Reason as the source wrote it.
     pub raw: Option<&'a str>,
     /// JSON object of facts without a member in the contract, under the source's names.
@@ -31,25 +33,31 @@ pub struct Ending<'a> {
 }
 
 impl<'a> Ending<'a> {
-    /// Return the end of a folded message of which `calls` whole calls are written.
-    pub fn of(message: &'a MessageAssembler, calls: usize) -> Self {
+    /// Return the end of a folded message of which `whole_calls` whole calls are written.
+    pub fn of(message: &'a MessageAssembler, whole_calls: usize) -> Self {
         let (reason, raw) = match message.terminal() {
             Some(Terminal::Done { finish_reason, raw_finish_reason }) => {
                 (*finish_reason, raw_finish_reason.as_deref())
             }
             _ => (FinishReason::Stop, None),
         };
-        let ending = Self { reason, raw, details: message.details() };
-        ending.without_calls(calls == 0)
+        let has_calls = message.tool_calls().next().is_some();
+        let ending = Self { reason, raw, has_calls, details: message.details() };
+        ending.without_calls(whole_calls == 0)
     }
 
-    /// Return the end of a message without calls, whose reason cannot be its calls.
+    /// Return the end of a message without whole calls, whose reason cannot be its calls.
     #[must_use]
     pub fn without_calls(self, no_calls: bool) -> Self {
         match self.reason {
             FinishReason::ToolCalls if no_calls => Self { reason: FinishReason::Stop, ..self },
             _ => self,
         }
+    }
+
+    /// Return true if the answer has calls that its end forbids to run.
+    pub fn forbids_calls(&self) -> bool {
+        self.has_calls && self.reason.forbids_calls().is_some()
     }
 
     /// Return the text of the failure, if this end is a failure: an error as the reason with `error_fails`, or an empty answer
@@ -91,6 +99,8 @@ pub trait Writer: Clone + Debug + Default + PartialEq {
     const ORDER: Order;
     /// The target takes whole calls only.
     const WHOLE_CALLS: bool = false;
+    /// The target has no word for an end that forbids calls to run, so whole calls wait for the end.
+    const CALLS_AT_END: bool = false;
     /// A call opens with its first arguments or at its end, so that a call that was cut before is not written.
     const LAZY_CALLS: bool = true;
     /// The target has a form of its own for calls with free text.

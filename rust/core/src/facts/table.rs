@@ -12,22 +12,30 @@ pub struct Row<T> {
     pub words: &'static [&'static str],
     /// The word to write if `words` is empty; `None` if the protocol writes none.
     pub stand_in: Option<&'static str>,
+    /// The word to write beside calls, if the client would run them at the other word.
+    pub beside_calls: Option<&'static str>,
 }
 
 impl<T: Copy + PartialEq> Row<T> {
     /// Build the row of a member with words of its own.
     pub const fn own(member: T, words: &'static [&'static str]) -> Self {
-        Self { member, words, stand_in: None }
+        Self { member, words, stand_in: None, beside_calls: None }
     }
 
     /// Build the row of a member without a word, which is written as the word of another member.
     pub const fn as_word(member: T, word: &'static str) -> Self {
-        Self { member, words: &[], stand_in: Some(word) }
+        Self { member, words: &[], stand_in: Some(word), beside_calls: None }
+    }
+
+    /// Set the word that is written if the answer has calls, which its end forbids to run.
+    #[must_use]
+    pub const fn beside_calls(self, word: &'static str) -> Self {
+        Self { beside_calls: Some(word), ..self }
     }
 
     /// Build the row of a member that the protocol cannot express by a word.
     pub const fn none(member: T) -> Self {
-        Self { member, words: &[], stand_in: None }
+        Self { member, words: &[], stand_in: None, beside_calls: None }
     }
 
     /// Return the word to write.
@@ -78,8 +86,11 @@ impl FinishReasons {
     }
 
     /// Return the word to write for a finish reason; `None` if the protocol expresses it in another way.
-    pub fn word(&self, reason: FinishReason) -> Option<&'static str> {
-        self.rows.iter().find(|row| row.member == reason)?.word()
+    ///
+    /// `has_calls` says whether the client gets tool calls of the answer.
+    pub fn word(&self, reason: FinishReason, has_calls: bool) -> Option<&'static str> {
+        let row = self.rows.iter().find(|row| row.member == reason)?;
+        row.beside_calls.filter(|_| has_calls).or(row.word())
     }
 }
 

@@ -310,6 +310,10 @@ impl Writer for AgUiWriter {
 
     fn finish(&mut self, page: &mut Page, ending: &Ending<'_>) {
         self.close_all(page);
+        if let Some(why) = ending.reason.forbids_calls().filter(|_| ending.has_calls) {
+            // After `RUN_FINISHED` a client would run the calls.
+            return self.fail(page, &Failure::new(ErrorCode::ContentBlocked, why));
+        }
         let pending = std::mem::take(&mut self.pending);
         let calls = ending.reason == FinishReason::ToolCalls;
         let plain = calls || ending.reason == FinishReason::Stop;

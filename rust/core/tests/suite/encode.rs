@@ -52,6 +52,7 @@ fn said(message: &MessageAssembler, target: Option<&Target>) -> Said {
         .tool_calls()
         .filter(|(_, call)| !call.incomplete && !call.name.is_empty())
         .filter(|(_, call)| target.is_none_or(|target| takes(target, call)))
+        .filter(|_| target.is_none_or(|target| target.name != "ollama" || lets_calls_run(message)))
         .map(|(_, call)| {
             let args = match (call.input_format, target) {
                 (InputFormat::Text, Some(target)) if !has_free_text(target) => {
@@ -83,6 +84,15 @@ fn said(message: &MessageAssembler, target: Option<&Target>) -> Said {
         thinking: thinking.concat().replace("\n\n", ""),
         calls,
         end: end.to_owned(),
+    }
+}
+
+/// Returns whether whole calls may run after the end of a message.
+fn lets_calls_run(message: &MessageAssembler) -> bool {
+    match message.terminal() {
+        Some(Terminal::Done { finish_reason, .. }) => finish_reason.forbids_calls().is_none(),
+        Some(Terminal::Error(_)) => false,
+        None => true,
     }
 }
 
@@ -376,4 +386,63 @@ fn the_state_of_a_message_is_no_item_of_reasoning() {
     let text = String::from_utf8(encoder.take()).unwrap();
     assert!(!text.contains("output_item"), "{text}");
     assert!(encoder.notes().iter().any(|note| note.code == "provider_state"));
+}
+
+/// Returns a stream of one whole call that ends with a finish reason.
+fn call_that_ends_with(finish_reason: FinishReason) -> Vec<Owned> {
+    let payloads = [
+        Payload::Start { model_id: "m", request_id: "r" },
+        Payload::ToolCallStart {
+            id: "c",
+            name: "f",
+            part_index: Some(0),
+            input_format: InputFormat::Json,
+            provider_state: None,
+        },
+        Payload::ToolCallArgs { id: "c", text: "{\"x\":1}" },
+        Payload::ToolCallEnd { id: "c", incomplete: false, provider_state: None },
+        Payload::Done {
+            finish_reason,
+            raw_finish_reason: None,
+            model_id: None,
+            details: None,
+            warnings: None,
+        },
+    ];
+    let numbered = payloads.into_iter().zip(1..);
+    let deltas =
+        numbered.map(|(payload, seq)| Delta { seq, payload, provider_raw: None }.to_owned());
+    deltas.collect()
+}
+
+#[test]
+fn no_target_gives_an_answer_whose_calls_may_not_run_the_word_of_a_good_end() {
+    for reason in FinishReason::ALL.iter().copied() {
+        let deltas = call_that_ends_with(reason);
+        let source = support::fold(&deltas);
+        for target in TARGETS {
+            let Some(reader) = reader(target).filter(|_| target.name != "ollama-generate") else {
+                continue;
+            };
+            let (encoder, stream) = encode(target, &deltas);
+            let status = encoder.status().expect("a status");
+            let whole = target::whole_body(target, Settings::default(), 0, &source);
+            let whole = whole.expect("a dialect has whole bodies");
+            for (form, status, bytes) in
+                [("stream", status, &stream[..]), ("whole", whole.status, whole.json.as_bytes())]
+            {
+                let back = support::fold(&decode_answer(reader, status, bytes));
+                let calls = back.tool_calls().filter(|(_, call)| !call.incomplete).count();
+                let runs = lets_calls_run(&back) && calls > 0;
+                let allowed = reason.forbids_calls().is_none();
+                assert_eq!(
+                    runs,
+                    allowed,
+                    "{} {form} {reason:?}: {}",
+                    target.name,
+                    String::from_utf8_lossy(bytes)
+                );
+            }
+        }
+    }
 }

@@ -28,7 +28,9 @@ fn check_finish_reasons(name: &str, facts: &Facts) {
             assert_eq!(table.reason(word), row.member, "{name} {word}");
             assert_eq!(table.ending(word), Ending::Finish(row.member), "{name} {word}");
         }
-        let written = table.word(row.member);
+        let written = table.word(row.member, false);
+        let beside_calls = table.word(row.member, true);
+        assert_eq!(beside_calls, row.beside_calls.or(written), "{name} {:?}", row.member);
         assert_eq!(written, row.words.first().copied().or(row.stand_in), "{name} {:?}", row.member);
         // The value of `stand_in` is a word of the protocol that reads as another reason.
         if let Some(word) = row.stand_in {

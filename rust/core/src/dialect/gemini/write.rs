@@ -203,15 +203,18 @@ fn own_source(annotation: &str) -> Option<(&'static str, String)> {
     out.starts_with('{').then_some((name, out))
 }
 
-/// Return the finish reason.  `CONTINUATION` makes the clients go on by themselves.
+/// Return the finish reason.
+///
+/// `CONTINUATION` makes the clients go on by themselves.  An error that the source does not name as Gemini does is `OTHER`, but
+/// a word of an error beside calls, because `OTHER` lets them run.
 fn reason_word<'a>(page: &mut Page, ending: &Ending<'a>) -> &'a str {
     let word = finish_word(page, ending, &FACTS.finish_reasons, WORDS, false);
-    if word == "CONTINUATION" || (ending.reason == FinishReason::Error && ending.raw != Some(word))
-    {
-        note_reason(page, ending);
-        return "OTHER";
+    let is_named = ending.reason != FinishReason::Error || ending.raw == Some(word);
+    if word != "CONTINUATION" && is_named {
+        return word;
     }
-    word
+    note_reason(page, ending);
+    if ending.forbids_calls() { word } else { "OTHER" }
 }
 
 fn write_usage(chunk: &mut ObjectWriter<'_>, page: &Page) {
@@ -455,7 +458,8 @@ impl<const ARRAY: bool> Writer for GeminiWriter<ARRAY> {
     fn fail(&mut self, page: &mut Page, failure: &Failure<&str>) {
         if failure.code == ErrorCode::ContentBlocked {
             let reason = FinishReason::ContentFilter;
-            let ending = Ending { reason, raw: failure.provider_code, details: None };
+            let ending =
+                Ending { reason, has_calls: false, raw: failure.provider_code, details: None };
             self.finish_chunk(page, &ending);
         } else {
             page.out.event("", |event| {

@@ -4,7 +4,8 @@
 //! stream = { record }, final
 //! ```
 //!
-//! Laws: every record has `message`.  Calls are whole, and their arguments are objects.  One record says `done`, the last one.
+//! Laws: every record has `message`.  Calls are whole, and their arguments are objects.  They wait for the finish reason, because
+//! no word of Ollama keeps a client from running them.  One record says `done`, the last one.
 //! Source: the API document of Ollama's repository; types of the official clients (protocols/encode.md, section 6).
 
 use super::facts::FACTS;
@@ -121,6 +122,7 @@ impl<const GENERATE: bool> Writer for OllamaWriter<GENERATE> {
     const FORM: Form = Form::Ndjson;
     const ORDER: Order = Order::SerialCalls;
     const WHOLE_CALLS: bool = true;
+    const CALLS_AT_END: bool = true;
 
     fn head(&mut self, page: &mut Page) {
         let members = if GENERATE {
@@ -225,6 +227,7 @@ impl<const GENERATE: bool> Writer for OllamaWriter<GENERATE> {
 /// Return the answer as one record.
 fn whole_record<const GENERATE: bool>(page: &mut Page, message: &MessageAssembler) -> String {
     let (mut text, mut thinking) = (String::new(), String::new());
+    let forbids_calls = Ending::of(message, 0).forbids_calls();
     let mut calls: Vec<(Call, String)> = Vec::new();
     for (index, part) in message.parts().iter().enumerate() {
         match part {
@@ -244,6 +247,9 @@ fn whole_record<const GENERATE: bool>(page: &mut Page, message: &MessageAssemble
                 let input =
                     call.input_object().filter(|_| !call.incomplete && !call.name.is_empty());
                 match input {
+                    Some(_) if forbids_calls => {
+                        page.notes.add("call", "a call that may not run after this end");
+                    }
                     Some(input) if !GENERATE => calls.push((call, input)),
                     Some(_) => {
                         page.notes.add("call", "a call, for which /api/generate has no form");

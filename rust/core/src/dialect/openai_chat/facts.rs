@@ -19,7 +19,7 @@ pub const FACTS: Facts = Facts {
             Row::own(FinishReason::ToolCalls, &["tool_calls", "function_call"]),
             Row::own(FinishReason::ContentFilter, &["content_filter", "sensitive"]),
             // The refusal itself is a member of the message.
-            Row::as_word(FinishReason::Refusal, "stop"),
+            Row::as_word(FinishReason::Refusal, "stop").beside_calls("content_filter"),
             Row::as_word(FinishReason::Pause, "length"),
             Row::own(FinishReason::Error, &["error", "network_error"]),
             Row::as_word(FinishReason::Other, "stop"),

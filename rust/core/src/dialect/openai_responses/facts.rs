@@ -18,7 +18,7 @@ pub const FACTS: Facts = Facts {
             Row::as_word(FinishReason::ToolCalls, "completed"),
             Row::own(FinishReason::ContentFilter, &["content_filter"]),
             // The refusal itself is a part of the message.
-            Row::as_word(FinishReason::Refusal, "completed"),
+            Row::as_word(FinishReason::Refusal, "completed").beside_calls("content_filter"),
             Row::own(FinishReason::Pause, &["max_messages", "steered"]),
             // An encoder writes the status `failed`.
             Row::none(FinishReason::Error),

@@ -311,13 +311,15 @@ impl ResponsesWriter {
     fn terminal(&mut self, page: &mut Page, ending: &Ending<'_>) -> (&'static str, String) {
         // A request for approval among the items is the pause of an answer that completed.
         let asks = ending.reason == FinishReason::Pause && ending.raw == Some("completed");
+        let forbids_calls = ending.forbids_calls();
         let cut = !asks
-            && matches!(
-                ending.reason,
-                FinishReason::Length | FinishReason::ContentFilter | FinishReason::Pause
-            );
+            && (forbids_calls
+                || matches!(
+                    ending.reason,
+                    FinishReason::Length | FinishReason::ContentFilter | FinishReason::Pause
+                ));
         self.close(page, if cut { "incomplete" } else { "completed" });
-        let incomplete = cut && !page.settings.incomplete_as_completed;
+        let incomplete = forbids_calls || (cut && !page.settings.incomplete_as_completed);
         let status = if incomplete { "incomplete" } else { "completed" };
         let implied = self.refused || asks;
         let word = finish_word(page, ending, &FACTS.finish_reasons, REASONS, implied);

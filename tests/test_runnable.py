@@ -1,12 +1,14 @@
 """When a tool call may be run: a table of (dialect, ending, state of the call).
 
-A call whose arguments are one whole JSON value is runnable whatever the ending, unless the provider
-said that more would come.  A call for which no argument text came is runnable with `{}` only after
+A call whose arguments are one whole JSON value is whole whatever the ending, unless the provider
+said that more would come.  A call for which no argument text came is whole with `{}` only after
 its own end event, or after an ending that marks the message as finished.  A call whose
-text ends inside a value is never runnable.
+text ends inside a value is never whole.  A whole call is runnable unless the ending forbids it: a
+refusal, a filter, an error, a cut.
 
 Sources of the endings: the enumerations of the providers' API references, as
 `shared/protocols/mapping.md` lists them in section 4; `unheard_of` stands for words to come.
+`test_finish_words.py` walks every finish word of the table in docs/concepts/cuts.md.
 """
 
 from collections.abc import Callable, Iterator
@@ -310,14 +312,46 @@ ABANDONING: Final = frozenset({"another message"})
 """Endings after which not even a whole call is runnable: its message was given up."""
 
 
-def first_call(dialect: str, body: bytes) -> ToolCallPart:
+FORBIDDING: Final = frozenset(
+    {
+        "the end of the body",
+        "an error event",
+        "an error beside choices",
+        "an exception",
+        "failed",
+        "cancelled",
+        "content_filter",
+        "incomplete: content_filter",
+        "sensitive",
+        "error",
+        "network_error",
+        "insufficient_system_resource",
+        "refusal",
+        "guardrail_intervened",
+        "content_filtered",
+        "malformed_model_output",
+        "malformed_tool_use",
+        "ERROR_TOXIC",
+        "ERROR",
+        "TIMEOUT",
+        "USER_CANCEL",
+        "SAFETY",
+        "MALFORMED_FUNCTION_CALL",
+    }
+)
+"""Endings after which no call runs."""
+
+
+def first_call(dialect: str, body: bytes, *, is_forbidden: bool = False) -> ToolCallPart:
     """Fold a body and return the first call of its message, failed or not."""
     fold = Fold(dialect)
     fold.feed(body)
     fold.close()
     message = fold.snapshot()
     call = message.tool_calls[0]
-    assert (call in message.runnable_tool_calls) is (call.arguments is not None)
+    runs = call in message.runnable_tool_calls
+    assert runs is (call.arguments is not None and not is_forbidden)
+    assert (call.tool_call_id in message.not_runnable) is not runs
     return call
 
 
@@ -337,18 +371,19 @@ def test_a_call_is_runnable_as_the_table_says(
 ) -> None:
     ending = ENDINGS[dialect][name]
     fragments = STATES[state]
-    call = first_call(dialect, BEGINNINGS[dialect](fragments, closed) + ending.wire)
+    body = BEGINNINGS[dialect](fragments, closed) + ending.wire
+    call = first_call(dialect, body, is_forbidden=name in FORBIDDING)
     finished = closed or ending.finished
     if state == "half":
-        runnable = False
+        is_whole = False
     elif state == "whole":
         more_to_come = dialect == GEMINI and not closed
-        runnable = closed or not (more_to_come or name in ABANDONING)
+        is_whole = closed or not (more_to_come or name in ABANDONING)
     else:
-        runnable = finished
+        is_whole = finished
     arguments = {"a": 1} if state == "whole" else {}
-    assert call.arguments == (arguments if runnable else None), call
-    assert call.incomplete is not runnable
+    assert call.arguments == (arguments if is_whole else None), call
+    assert call.incomplete is not is_whole
 
 
 def test_every_dialect_that_streams_calls_is_in_the_table() -> None:
@@ -363,7 +398,9 @@ def test_every_dialect_that_streams_calls_is_in_the_table() -> None:
 @pytest.mark.parametrize("function", [{"name": "f"}, {"name": "f", "arguments": {}}])
 def test_a_call_of_ollama_comes_whole(function: Wire) -> None:
     call = {"message": {"tool_calls": [{"function": function}]}, "done": False}
-    assert first_call(OLLAMA, event(call).removeprefix(b"data: ")).arguments == {}
+    end: Wire = {"message": {"content": ""}, "done": True, "done_reason": "stop"}
+    wire = b"".join(event(line).removeprefix(b"data: ") for line in (call, end))
+    assert first_call(OLLAMA, wire).arguments == {}
 
 
 @pytest.mark.parametrize(
@@ -405,7 +442,9 @@ def test_empty_arguments_of_a_whole_chat_body_are_no_placeholder(reason: str) ->
     call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     choice = {"index": 0, "message": {"tool_calls": [call]}, "finish_reason": reason}
     body = {"object": "chat.completion", "id": "r", "model": "m", "choices": [choice]}
-    assert first_call(CHAT, event(body).removeprefix(b"data: ")).arguments == {}
+    wire = event(body).removeprefix(b"data: ")
+    found = first_call(CHAT, wire, is_forbidden=reason in FORBIDDING)
+    assert found.arguments == {}
 
 
 @pytest.mark.parametrize(("status", "runnable"), [("completed", True), ("incomplete", False)])

@@ -52,7 +52,8 @@ class StreamEvent:
         part_kind: `text`, `thinking`, `tool_call`, `image`, `file_ref` or `provider`.
         text: new text, thinking or arguments text (part_delta); all text of the part (part_stop).
         part: an image, a file or a block of a provider (part_stop).
-        tool_call: a complete call, whose arguments are an object (tool_use).
+        tool_call: a complete call, whose arguments are an object (tool_use). The end of the answer
+            may still forbid it: `runnable_tool_calls` of the message at message_stop decides.
         usage: the current usage record (usage).
         finish_reason: the reason why the model stopped (message_stop).
         message: the whole message (message_stop).

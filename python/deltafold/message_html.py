@@ -6,7 +6,7 @@ Laws: content is text, and its length on the page is bounded. The colours are th
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Final, Protocol
 
@@ -35,19 +35,25 @@ class ShownMeta(Protocol):
     warnings: list[dict[str, object]]
 
 
-def message_html(parts: Sequence[MessagePart], meta: ShownMeta, state: str = "") -> str:
+def message_html(
+    parts: Sequence[MessagePart],
+    meta: ShownMeta,
+    not_runnable: Mapping[str, str],
+    state: str = "",
+) -> str:
     """Return a message as HTML.
 
     >>> message = Message.user("<b>Hello</b>")
-    >>> message_html(message.parts, message.meta).count("&lt;b&gt;Hello")
+    >>> message_html(message.parts, message.meta, {}).count("&lt;b&gt;Hello")
     1
 
     Args:
         parts: the parts of the message.
         meta: its metadata.
+        not_runnable: the reasons why calls may not run, by their ids.
         state: what to say below it, such as the status of its stream.
     """
-    shown = "".join(map(_part, parts[:_MOST_PARTS]))
+    shown = "".join(_part(part, not_runnable) for part in parts[:_MOST_PARTS])
     more = len(parts) - _MOST_PARTS
     facts = [state] if state else []
     facts += [f"and {more:,} more parts"] if more > 0 else []
@@ -56,7 +62,7 @@ def message_html(parts: Sequence[MessagePart], meta: ShownMeta, state: str = "")
     return f'<div class="deltafold-message">{shown}{below}</div>'
 
 
-def _part(part: MessagePart) -> str:
+def _part(part: MessagePart, not_runnable: Mapping[str, str]) -> str:
     match part:
         case TextPart():
             shown = _box(_TEXT, part.text)
@@ -64,7 +70,7 @@ def _part(part: MessagePart) -> str:
             text = "(redacted)" if part.redacted else part.text
             shown = f"<details><summary>thinking</summary>{_box(_TEXT, text)}</details>"
         case ToolCallPart():
-            shown = f"<div><b>{escape(part.tool_name)}</b> {_state_of(part)}</div>"
+            shown = f"<div><b>{escape(part.tool_name)}</b> {_state_of(part, not_runnable)}</div>"
             shown += _box(_CODE, _arguments(part))
         case _:
             shown = f"<div><b>{escape(part.kind)}</b></div>{_box(_CODE, part.model_dump_json())}"
@@ -80,11 +86,10 @@ def _box(style: str, text: str) -> str:
     return f'<div style="{style}">{escape(text)}</div>'
 
 
-def _state_of(call: ToolCallPart) -> str:
-    state = "incomplete" if call.incomplete else call.parse_error and "not runnable"
-    return (
-        f'<span style="{_DIM}">{escape(" ".join(filter(None, (call.tool_call_id, state))))}</span>'
-    )
+def _state_of(call: ToolCallPart, not_runnable: Mapping[str, str]) -> str:
+    why = not_runnable.get(call.tool_call_id)
+    state = [call.tool_call_id] if why is None else [call.tool_call_id, f"not runnable: {why}"]
+    return f'<span style="{_DIM}">{escape(" ".join(filter(None, state)))}</span>'
 
 
 def _arguments(call: ToolCallPart) -> str:

@@ -12,11 +12,12 @@ from deltafold.usage import Usage
 
 def lines_of(
     parts: Iterable[MessagePart],
+    not_runnable: Mapping[str, str],
     finish_reason: str | None,
     usage: Usage | None,
     warnings: Iterable[Mapping[str, object]],
 ) -> Iterator[str]:
-    """Yield the lines of a message."""
+    """Yield the lines of a message; `not_runnable` has the reason by the id of a call."""
     for part in parts:
         match part:
             case TextPart():
@@ -24,7 +25,8 @@ def lines_of(
             case ThinkingPart():
                 yield f"thinking: {'(redacted)' if part.redacted else part.text}"
             case ToolCallPart():
-                yield f"tool call {part.tool_name} ({part.tool_call_id}): {_arguments(part)}"
+                shown = _arguments(part, not_runnable.get(part.tool_call_id))
+                yield f"tool call {part.tool_name} ({part.tool_call_id}): {shown}"
             case _:
                 yield f"{part.kind}: {part.model_dump_json()}"
     if finish_reason is not None:
@@ -41,9 +43,8 @@ def lines_of(
         yield f"warning {warning.get('code')}: {warning.get('message')}"
 
 
-def _arguments(call: ToolCallPart) -> str:
-    if call.incomplete:
-        return f"{call.raw_args_text} (incomplete, not runnable)"
-    if call.parse_error is not None:
-        return f"{call.raw_args_text} (not runnable: {call.parse_error})"
-    return json.dumps(call.arguments, ensure_ascii=False)
+def _arguments(call: ToolCallPart, why_not_runnable: str | None) -> str:
+    shown = call.raw_args_text
+    if call.arguments is not None:
+        shown = json.dumps(call.arguments, ensure_ascii=False)
+    return shown if why_not_runnable is None else f"{shown} (not runnable: {why_not_runnable})"

@@ -32,6 +32,7 @@ from deltafold._core import (
     folded_json,
     folded_text,
     folded_tool_calls,
+    forbids_calls,
     message_of_text,
     set_lazy_field,
 )
@@ -308,14 +309,54 @@ class Message(WireModel):
 
     @property
     def runnable_tool_calls(self) -> list[ToolCallPart]:
-        """The tool calls that are safe to run: ended, whole, and their arguments are an object."""
-        return [
-            call for call in self.tool_calls if call.arguments is not None and not call.incomplete
-        ]
+        """The tool calls that may run.
+
+        Such a call has ended, has a name, and its arguments are an object. An answer that was
+        refused or filtered, that ended with an error or broke off has none: see `not_runnable`.
+        Before the end of a stream, the list has the calls that have ended so far, although the
+        answer may still be refused.
+        """
+        if self.forbids_calls:
+            return []
+        return [call for call in self.tool_calls if call.defect is None]
+
+    @property
+    def not_runnable(self) -> dict[str, str]:
+        """The reason why a tool call may not run, by the id of each such call.
+
+        >>> refused = Message.assistant(ToolCallPart(tool_call_id="c", tool_name="pay"))
+        >>> refused.meta.finish_reason = FinishReason.REFUSAL
+        >>> refused.runnable_tool_calls, refused.not_runnable
+        ([], {'c': 'the answer was refused'})
+        """
+        forbidden = self.forbids_calls
+        reasons = {call.tool_call_id: call.defect or forbidden for call in self.tool_calls}
+        return {name: reason for name, reason in reasons.items() if reason is not None}
+
+    @property
+    def forbids_calls(self) -> str | None:
+        """The reason why the end of the answer forbids all of its tool calls, None without one.
+
+        An answer that was refused or filtered, that ended with an error or broke off forbids them.
+        Sources: the documents of the providers that docs/concepts/cuts.md lists.
+
+        >>> message.forbids_calls is None
+        True
+        """
+        meta = self.meta
+        if meta.is_api_error_message:
+            return "the answer failed or broke off"
+        return None if meta.finish_reason is None else forbids_calls(meta.finish_reason)
 
     @property
     def client_actions(self) -> list[ProviderPart]:
-        """The provider parts that wait for the caller: commands, patches, approvals."""
+        """The provider parts that wait for the caller: commands, patches, approvals.
+
+        As for `runnable_tool_calls`, there are none in an answer that was refused or filtered, that
+        ended with an error or broke off.
+        """
+        if self.forbids_calls:
+            return []
         parts = [part for part in self.parts if isinstance(part, ProviderPart)]
         # A shell call that its provider ran is followed by the output, in any environment.
         outputs = [part.block for part in parts if part.block.get("type") == "shell_call_output"]
@@ -330,12 +371,14 @@ class Message(WireModel):
     def __str__(self) -> str:
         """Return all content as lines to read; `repr` is short, and shows no ids."""
         meta = self.meta
-        lines = lines_of(self.parts, meta.finish_reason, meta.usage, meta.warnings)
+        lines = lines_of(
+            self.parts, self.not_runnable, meta.finish_reason, meta.usage, meta.warnings
+        )
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         """Return the message as a notebook shows it."""
-        return message_html(self.parts, self.meta)
+        return message_html(self.parts, self.meta, self.not_runnable)
 
     def _shown(self) -> Iterator[tuple[str, object]]:
         yield "role", self.role.value

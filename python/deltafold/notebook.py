@@ -69,4 +69,6 @@ def stream_html(stream: ShownStream) -> str:
     from deltafold.message_html import message_html  # noqa: PLC0415 - it loads pydantic
 
     message = stream.snapshot()
-    return message_html(message.parts, message.meta, f"stream {stream.status}")
+    return message_html(
+        message.parts, message.meta, message.not_runnable, f"stream {stream.status}"
+    )

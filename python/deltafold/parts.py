@@ -155,7 +155,8 @@ class ToolCallPart(_Part):
     the text. Without an object it is None, and `parse_error` has the reason, or `incomplete` marks
     a text that was cut off; such a call must not be run. The arguments of a call in a running
     stream are None until the call ends. A call that is made by hand needs only one of `arguments`
-    and `raw_args_text`.
+    and `raw_args_text`. Whether a whole call may run depends on the end of its answer too:
+    `Message.runnable_tool_calls` has those that may.
 
     >>> for call in message.runnable_tool_calls:
     ...     print(call.tool_name, call.arguments)
@@ -196,6 +197,21 @@ class ToolCallPart(_Part):
     def __hash__(self) -> int:
         """Hash by id: equal calls have equal ids."""
         return hash(self.tool_call_id)
+
+    @property
+    def defect(self) -> str | None:
+        """Reason why the call itself cannot be run, None for a whole call with a name.
+
+        >>> ToolCallPart(tool_call_id="c", tool_name="f", raw_args_text="[1]").defect
+        'the arguments are not an object'
+        """
+        if not self.tool_name:
+            return "the call names no tool"
+        if self.incomplete:
+            return "the call was cut off"
+        if self.arguments is None:
+            return self.parse_error or "the arguments have not ended"
+        return None
 
     @model_validator(mode="before")
     @classmethod

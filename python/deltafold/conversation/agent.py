@@ -35,6 +35,7 @@ from deltafold.conversation.run_log import (
     newest_answer,
     open_calls,
     used_in_run,
+    waiting_calls,
 )
 from deltafold.conversation.run_setup import RunSetup
 from deltafold.conversation.state import AgentState
@@ -294,7 +295,7 @@ class Agent(Generic[T]):
                 if answer is None and (answer := finishing.accepted_before()) is not None:
                     yield self._completed(answer, finishing)
                     return
-                calls = open_calls(self.state.log)
+                calls = waiting_calls(self.state.log)
                 if calls and not (answer and finishing.is_output(answer)):
                     self.run_state.move(RunStatus.TOOL_RUNNING)
                     async with aclosing(deadline.each(answering.run(calls))) as batches:
@@ -357,7 +358,7 @@ class Agent(Generic[T]):
             self.state.append_model_output(ModelOutputEntry(tool_calls=begun))
 
     def _check_approvals(self, approvals: Mapping[str, bool]) -> None:
-        waiting = {call.tool_call_id for call in open_calls(self.state.log)}
+        waiting = {call.tool_call_id for call in waiting_calls(self.state.log)}
         for call_id in approvals:
             if call_id not in waiting:
                 raise MisuseError(f"approvals: no call {call_id!r} waits for an approval")

@@ -58,7 +58,8 @@ class ToolArgumentParser:
     >>> city, days = arguments.get_required("city", str), arguments.get_optional("days", int, 1)
 
     Raises:
-        ArgumentError: the arguments are no object; the text quotes what was wrong.
+        ArgumentError: the arguments are no object, or the end of the answer forbids the call; the
+            text has the reason.
     """
 
     def __init__(self, call: ToolCallRequest) -> None:
@@ -67,6 +68,8 @@ class ToolArgumentParser:
                 f"The arguments of {call.tool_name} are not a JSON object: "
                 f"{call.parse_error or 'nothing was parsed'}. Call it again with an object."
             )
+        if call.parse_error is not None:
+            raise ArgumentError(f"{call.tool_name} was not run: {call.parse_error}.")
         self._tool = call.tool_name
         self._arguments = thawed(call.arguments)
 

@@ -29,6 +29,7 @@ from deltafold.conversation.run_log import begun_early, broken_answer
 from deltafold.conversation.run_setup import RunSetup
 from deltafold.errors import ModelError
 from deltafold.messages import Message, ToolCallPart
+from deltafold.models.call_log import LOGGER
 
 if TYPE_CHECKING:
     from deltafold._core import MessageDelta
@@ -179,10 +180,22 @@ class Asking:
             # Some servers count the calls of each answer from zero.
             message = self._with_new_ids(answer.snapshot())
             entry = ModelOutputEntry.of_message(message, entry.invocation, entry.metadata)
+        self._warn_of_early_calls(kept_message(entry))
         kept = None if is_continued else kept_message(entry)
         cost = answer.cost_usd if kept is None else kept.meta.cost_usd
         self._setup.run_state.add_usage(answer.usage, cost)
         return self._setup.state.append_model_output(entry)
+
+    def _warn_of_early_calls(self, message: Message | None) -> None:
+        """Log that calls have run whose answer forbids it."""
+        reason = None if message is None else message.forbids_calls
+        begun = [call.tool_name for call in begun_early(self._log)]
+        if reason is not None and begun:
+            LOGGER.warning(
+                "tools ran early (%s), and then %s; loop.start_tools_early=False waits for the end",
+                ", ".join(begun),
+                reason,
+            )
 
     def _with_new_ids(self, message: Message) -> Message:
         """Return the message with new ids of the calls whose ids the run has already."""
@@ -200,6 +213,7 @@ class Asking:
         begun = {call.tool_call_id for call in begun_early(self._log)}
         if partial is None or not begun:
             return False
+        self._warn_of_early_calls(partial)
         parts = [
             part
             for part in partial.parts

@@ -64,7 +64,8 @@ class ToolCallRequest:
     Attributes:
         raw_arguments: the original text of the arguments, always kept.
         arguments: the parsed arguments, None if parsing failed.
-        parse_error: reason of the failure.
+        parse_error: the reason why the call may not run: a failure of parsing, or the end of its
+            answer.
         parse_warning: deviations that parsing accepted.
     """
 
@@ -83,9 +84,13 @@ class ToolCallRequest:
             object.__setattr__(self, "arguments", frozen_json(self.arguments, "arguments"))
 
     @classmethod
-    def of_part(cls, call: ToolCallPart) -> "ToolCallRequest":
-        """Make the request from a part of a message; an incomplete call has a parse error."""
-        error = "the call was cut off" if call.incomplete else call.parse_error
+    def of_part(cls, call: ToolCallPart, forbidden: str | None = None) -> "ToolCallRequest":
+        """Make the request from a part of a message.
+
+        A call that may not run has a parse error: the reason of the call, or `forbidden`, the
+        reason of its answer (`Message.not_runnable`).
+        """
+        error = call.defect if call.arguments is None or call.incomplete else forbidden
         return cls(
             call.tool_name,
             call.tool_call_id,

@@ -262,9 +262,13 @@ class ModelOutputEntry(ContextualHistoryEntry):
     @classmethod
     def fields_of(cls, message: Message) -> dict[str, Any]:
         """Return the fields that a message determines."""
+        reasons = message.not_runnable
         return {
             "contents": tuple(part.text for part in message.parts if isinstance(part, TextPart)),
-            "tool_calls": tuple(ToolCallRequest.of_part(call) for call in message.tool_calls),
+            "tool_calls": tuple(
+                ToolCallRequest.of_part(call, reasons.get(call.tool_call_id))
+                for call in message.tool_calls
+            ),
         }
 
     @property

@@ -39,7 +39,7 @@ class ToolExecutor:
     """Runs calls, several at once.
 
     >>> executor = ToolExecutor([Tool.from_function(weather)])
-    >>> outcomes = await executor.execute_all(message.tool_calls)
+    >>> outcomes = await executor.execute_all(message.runnable_tool_calls)
 
     Args:
         tools: the tools that may be called.
@@ -99,7 +99,11 @@ class ToolExecutor:
     async def execute_all(
         self, calls: Sequence[ToolCallPart | ToolCallRequest]
     ) -> list[ToolOutcome]:
-        """Run calls of a message or of an entry; returns one outcome for each, in their order."""
+        """Run calls of a message or of an entry; returns one outcome for each, in their order.
+
+        The calls of an entry know whether their answer was refused, filtered or cut; such calls do
+        not run. Of a message, pass `runnable_tool_calls`.
+        """
         free = asyncio.Semaphore(self._max_parallel)
 
         async def one(call: ToolCallPart | ToolCallRequest) -> ToolOutcome:

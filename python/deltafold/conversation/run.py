@@ -35,6 +35,8 @@ class LoopConfig(ShortRepr, BaseModel):
         max_tokens: sum of the tokens of all answers of a run, input included.
         max_cost_usd: sum of their cost in US dollars.
         start_tools_early: whether a call runs as soon as it is complete, while the answer goes on.
+            The provider may still refuse or filter the answer, or break off: then a call has run
+            that would not run otherwise, and the logger `deltafold` has a warning.
         on_error: "raise" raises the failure of a run; "return" returns it in the result.
     """
 

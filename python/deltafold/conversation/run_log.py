@@ -51,6 +51,13 @@ def open_calls(log: ConversationLog) -> list[ToolCallRequest]:
     return []
 
 
+def waiting_calls(log: ConversationLog) -> list[ToolCallRequest]:
+    """Return the open calls of an answer whose end lets calls run."""
+    answer = last_answer(log)
+    message = None if answer is None else kept_message(answer)
+    return [] if message is not None and message.forbids_calls else open_calls(log)
+
+
 def last_answer(log: ConversationLog) -> ModelOutputEntry | None:
     """Return the answer of a model, if nothing was said after it."""
     for entry in log.newest_first():

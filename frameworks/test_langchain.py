@@ -24,6 +24,7 @@ from langchain_core.tracers.run_collector import RunCollectorCallbackHandler
 from langchain_openai import ChatOpenAI
 from langchain_tests.utils.stream_lifecycle import assert_valid_event_stream
 from pydantic import BaseModel, SecretStr
+from refused import ALLOWED, ARGUMENTS, HALF, REFUSED, answers
 from served import NAMES, cases, folded, likely, model, recording, served, thoughtful, whole_body
 
 import deltafold
@@ -606,3 +607,37 @@ def test_the_settings_can_be_stored_without_the_key() -> None:
     assert again.model_dump() == stored
     for text in (json.dumps(stored), dumps(given), repr(given)):
         assert "hidden" not in text
+
+
+PAY: Any = {"name": "pay", "parameters": {"type": "object", "properties": {}}}
+
+
+async def answers_of(case: str) -> list[AIMessage]:
+    """Return an answer in each way in which the framework reads one."""
+    with served(answers(case)[0]) as server:
+        bound = chat("anthropic-messages", server).bind_tools([PAY])
+        chunks = [chunk async for chunk in bound.astream("Pay.")]
+        events = chat("anthropic-messages", server).stream_events("Pay.", version="v3")
+        whole = events.output
+        return [await bound.ainvoke("Pay."), bound.invoke("Pay."), merged(chunks), whole]
+
+
+@pytest.mark.parametrize("case", REFUSED)
+async def test_a_call_that_may_not_run_is_an_invalid_one(case: str) -> None:
+    sent = ARGUMENTS if case == "refused" else HALF
+    for answered in await answers_of(case):
+        assert answered.tool_calls == []
+        (invalid,) = answered.invalid_tool_calls
+        assert (invalid["name"], invalid["id"]) == ("pay", "toolu_1")
+        assert invalid["args"] is not None
+        assert invalid["args"].startswith(sent)
+        # The history has the text of the provider.
+        messages = conversation_of([HumanMessage("Pay."), answered], "anthropic-messages")
+        assert messages[-1].tool_calls[0].raw_args_text == sent
+
+
+@pytest.mark.parametrize("case", ALLOWED)
+async def test_a_whole_call_runs(case: str) -> None:
+    for answered in await answers_of(case):
+        assert [call["args"] for call in answered.tool_calls] == [json.loads(ARGUMENTS)]
+        assert answered.invalid_tool_calls == []

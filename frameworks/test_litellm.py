@@ -11,6 +11,7 @@ import pytest
 from comparing import comparable
 from litellm import exceptions
 from pydantic import BaseModel
+from refused import answers
 from served import LOGPROBS, NAMES, cases, folded, likely, model, recording, served, whole_body
 
 import deltafold
@@ -353,3 +354,12 @@ def test_log_probabilities_are_those_of_litellm(dialect: str) -> None:
         assert [one.token for one in entries] == LOGPROBS["tokens"]
         assert [one.logprob for one in entries] == LOGPROBS["logprobs"]
         assert [top.token for top in entries[0].top_logprobs] == ["Hi", "Yo"]
+
+
+async def test_a_refused_call_has_the_finish_reason_of_a_filter() -> None:
+    with served(answers("refused")[0]) as server:
+        register("anthropic-messages", server)
+        whole: Any = await litellm.acompletion("deltafold/m", ASKED, tools=[TOOL])
+        for response in (whole, await astreamed(tools=[TOOL])):
+            assert response.choices[0].finish_reason == "content_filter"
+            assert response.choices[0].message.tool_calls[0].function.name == "pay"

@@ -27,6 +27,7 @@ from agents.tracing import TracingProcessor
 from openai import AsyncOpenAI
 from openai.types.responses import Response, ResponseCompletedEvent, ResponseOutputItem
 from pydantic import BaseModel, TypeAdapter
+from refused import ALLOWED, REFUSED, answers
 from served import LOGPROBS, NAMES, cases, folded, likely, model, recording, served, whole_body
 
 import deltafold
@@ -603,3 +604,28 @@ async def test_an_include_of_the_configuration_is_sent_beside_that_of_log_probab
         await events_of(adapter, model_settings=ModelSettings(top_logprobs=2))
         body = server.requests[0].json()
     assert body["include"] == [*given, "message.output_text.logprobs"]
+
+
+@pytest.mark.parametrize("is_streamed", [False, True])
+@pytest.mark.parametrize("case", [*REFUSED, *ALLOWED])
+async def test_the_runner_runs_what_may_run(case: str, is_streamed: bool) -> None:
+    ran: list[str] = []
+
+    @function_tool
+    def pay(who: str = "?", note: str = "?") -> str:
+        """Pay somebody."""
+        ran.append(f"{who} {note}")
+        return "paid"
+
+    is_refused = case == "refused"
+    with served(*answers(case)) as server:
+        agent = Agent(name="a", model=ours("anthropic-messages", server), tools=[pay])
+        context = pytest.raises(ModelBehaviorError) if is_refused else contextlib.nullcontext()
+        with context:
+            if is_streamed:
+                run = Runner.run_streamed(agent, "Pay.")
+                async for _ in run.stream_events():
+                    pass
+            else:
+                await Runner.run(agent, "Pay.")
+    assert ran == (["Ann for tea"] if case in ALLOWED else [])

@@ -24,6 +24,7 @@ from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
 from pydantic_ai.providers.anthropic import AnthropicProvider
 from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai_transcripts import DIFFERENCES, QUESTION, of_response, streamed, transcript
+from refused import ALLOWED, REFUSED, answers
 from served import NAMES, cases, likely, model, recording, served, thoughtful, whole_body
 
 import deltafold
@@ -408,3 +409,23 @@ async def test_log_probabilities_have_the_form_of_the_own_chat_model(dialect: st
     assert len(expected) == 2
     assert streamed_details["logprobs"] == expected
     assert (whole.provider_details or {})["logprobs"] == expected
+
+
+@pytest.mark.parametrize("is_streamed", [False, True])
+@pytest.mark.parametrize("case", [*REFUSED, *ALLOWED])
+async def test_the_agent_runs_what_may_run(case: str, is_streamed: bool) -> None:
+    ran: list[str] = []
+
+    def pay(who: str = "?", note: str = "?") -> str:
+        """Pay somebody."""
+        ran.append(f"{who} {note}")
+        return "paid"
+
+    with served(*answers(case)) as server:
+        agent = Agent(DeltafoldModel(model("anthropic-messages", server)), tools=[pay])
+        if is_streamed:
+            async with agent.run_stream("Pay.") as run:
+                await run.get_output()
+        else:
+            await agent.run("Pay.")
+    assert ran == (["Ann for tea"] if case in ALLOWED else [])

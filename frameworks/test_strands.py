@@ -9,6 +9,7 @@ import pytest
 from comparing import comparable
 from openai import AsyncOpenAI
 from pydantic import BaseModel
+from refused import REFUSED, answers
 from served import NAMES, cases, folded, model, recording, served, thoughtful
 from strands import Agent, tool
 from strands.event_loop.streaming import process_stream
@@ -502,3 +503,29 @@ def test_nothing_of_the_framework_is_imported_without_the_adapter() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
     assert deltafold.__version__
+
+
+@pytest.mark.parametrize("case", [*REFUSED, "whole"])
+async def test_the_agent_runs_what_may_run(case: str) -> None:
+    ran: list[str] = []
+
+    @tool
+    def pay(who: str = "?", note: str = "?") -> str:
+        """Pay somebody.
+
+        Args:
+            who: the name.
+            note: the reason.
+        """
+        ran.append(f"{who} {note}")
+        return "paid"
+
+    with served(*answers(case)) as server:
+        agent = agent_of(ours("anthropic-messages", server), tools=[pay])
+        if case.startswith("half"):
+            with pytest.raises(MaxTokensReachedException):
+                await agent.invoke_async("Pay.")
+        else:
+            stop = (await agent.invoke_async("Pay.")).stop_reason
+            assert stop == ("content_filtered" if case == "refused" else "end_turn")
+    assert ran == (["Ann for tea"] if case == "whole" else [])

@@ -6,7 +6,9 @@ an `AIMessage`.
 Laws: the encoder of the target `langchain` writes the events, and chunks and messages are made of
 them. Text is a string as long as an answer has only text and calls; from the first other block on,
 the content is a list of standard blocks with indexes. The end has the counts, the finish reason and
-the outline of the parts, and log probabilities in the form of langchain-openai.
+the outline of the parts, and log probabilities in the form of langchain-openai. Whether a call may
+run is known at the end of the answer: blocks finish then, from the first call on, and a call that
+may not run is an `invalid_tool_call` with the reason.
 """
 
 from collections.abc import Iterable, Iterator
@@ -26,6 +28,17 @@ from deltafold.messages import Message
 Event: TypeAlias = dict[str, Any]
 
 _END: Final = "message-finish"
+_FINISH: Final = "content-block-finish"
+
+_NOT_RUNNABLE: Final = '"}]"}] not run: '
+"""Text behind the arguments of a call that may not run, before the reason.
+
+langchain-core completes the arguments of merged chunks, and would run half a call and a refused
+one. It gives up on a bracket that closes nothing: behind these characters there is one, whether the
+arguments end in a string, an array or an object, or are whole.
+Source: `parse_partial_json` of langchain-core 1.7.
+"""
+_CALLS: Final = frozenset({"tool_call", "invalid_tool_call"})
 _PIECES: Final = frozenset(
     {"message-start", "content-block-start", "content-block-delta", "content-block-finish"}
 )
@@ -38,12 +51,15 @@ class Events:
         self._encoder = Encoder("langchain", as_bytes=False)
         self._has_started = False
         self._last: Event | None = None
+        self._finished: list[Event] = []
 
     def feed(self, deltas: DeltaBatch | MessageDelta) -> list[Event]:
         """Return the events of deltas; the last event of a whole answer is held back."""
         events: list[Event] = self._encoder.feed(deltas)
         if self._encoder.finished:
             events = self._without_end(events)
+        if self._finished or any(_finishes_call(event) for event in events):
+            events = self._without_finishes(events)
         if events and not self._has_started:
             self._has_started = True
         return events
@@ -56,12 +72,35 @@ class Events:
             self._last = events.pop()
         return events
 
+    def _without_finishes(self, events: list[Event]) -> list[Event]:
+        """Hold back the ends of blocks from the first call on; the order of the ends is kept."""
+        others: list[Event] = []
+        for event in events:
+            held = self._finished or _finishes_call(event)
+            (self._finished if held and event["event"] == _FINISH else others).append(event)
+        return others
+
     def end(self, message: Message) -> list[Event]:
-        """Return the last event, with the facts of the whole message."""
+        """Return the last events: ends of blocks, and the end with the facts of the message."""
+        reasons = message.not_runnable
+        texts = {call.tool_call_id: call.raw_args_text for call in message.tool_calls}
+        for event in self._finished:
+            block = event["content"]
+            reason = reasons.get(block.get("id")) if block["type"] in _CALLS else None
+            if reason is not None:
+                invalid = {"type": "invalid_tool_call", "args": texts[block["id"]]}
+                event["content"] = {**block, **invalid, "error": reason}
+        return [*self._finished, *self._ended(message)]
+
+    def _ended(self, message: Message) -> list[Event]:
         last = self._last or {"event": _END, "metadata": _finish(message)}
         metadata: dict[str, Any] = last.setdefault("metadata", {})
         metadata |= facts_of(message)
         return [last] if self._has_started else [_start(message), last]
+
+
+def _finishes_call(event: Event) -> bool:
+    return event["event"] == _FINISH and event["content"]["type"] in _CALLS
 
 
 def _start(message: Message) -> Event:
@@ -113,9 +152,6 @@ def message_of(events: Iterable[Event]) -> AIMessage:
         message.content = cast("Any", others)
         message.response_metadata.pop("output_version", None)
     return message
-
-
-_CALLS: Final = frozenset({"tool_call", "invalid_tool_call"})
 
 
 class Chunks:
@@ -175,6 +211,8 @@ class Chunks:
 
     def _finish(self, index: int, block: Event) -> AIMessageChunk | None:
         kind = self._kinds.get(index)
+        if block["type"] == "invalid_tool_call":
+            return _call_chunk(index, None, None, f"{_NOT_RUNNABLE}{block['error']}")
         if kind == "tool_call_chunk" or not self._lists:
             return None
         if kind not in {"text", "reasoning"}:
@@ -184,6 +222,11 @@ class Chunks:
             return None
         empty = {"type": kind, kind: "", "index": index}
         return AIMessageChunk(content=[{**empty, **more}])
+
+
+def sent_arguments(args: str) -> str:
+    """Return the arguments of an invalid call as the provider sent them."""
+    return args.partition(_NOT_RUNNABLE)[0]
 
 
 def generation(chunk: AIMessageChunk) -> ChatGenerationChunk:

@@ -28,6 +28,7 @@ from deltafold.integrations.carried import (
     thinking_part,
     whole_part,
 )
+from deltafold.integrations.langchain.answers import sent_arguments
 from deltafold.integrations.outlines import Outline, canonical, parts_of_outline
 from deltafold.messages import Message, Role
 from deltafold.parts import (
@@ -202,7 +203,7 @@ def _answer(message: AIMessage, dialect: str) -> list[MessagePart]:
         str(call["id"]): (call["name"], call["args"]) for call in message.tool_calls
     }
     calls |= {
-        str(call["id"]): (str(call["name"]), call["args"] or "")
+        str(call["id"]): (str(call["name"]), sent_arguments(call["args"] or ""))
         for call in message.invalid_tool_calls
     }
     outline = message.response_metadata.get(MEMBER)

@@ -62,8 +62,11 @@ class Events:
 
         Raises:
             ModelBehaviorError: the answer is empty: the provider sent nothing, ended it by an
-                error, or reached the limit of tokens first.
+                error, or reached the limit of tokens first. Or it has calls and was refused or
+                filtered: the SDK would run them.
         """
+        if message.forbids_calls is not None and message.tool_calls:
+            raise ModelBehaviorError(f"no tool call runs: {message.forbids_calls}")
         if self._last is None:
             raise ModelBehaviorError(f"the model ended without an answer ({_reason(message)})")
         last = self._last

@@ -17,10 +17,11 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic_ai.messages import FinishReason as FrameworkReason
-from pydantic_ai.messages import ModelResponseStreamEvent
+from pydantic_ai.messages import ModelResponse, ModelResponseStreamEvent, ToolCallPart
 from pydantic_ai.models import StreamedResponse
 from pydantic_ai.usage import RequestUsage
 
+from deltafold._core import forbids_calls
 from deltafold.contract import DeltaKind, FinishReason
 from deltafold.integrations.carried import MEMBER, Carried, added, state_of
 from deltafold.integrations.pydantic_ai.citations import citations_of
@@ -71,6 +72,7 @@ class DeltafoldStreamedResponse(StreamedResponse):
     _begun: Events = field(default_factory=list[ModelResponseStreamEvent], init=False)
     _carried: dict[int | str, Carried] = field(default_factory=dict[int | str, Carried], init=False)
     _refusal: str = field(default="", init=False)
+    _forbids_calls: str | None = field(default=None, init=False)
     _native_names: dict[str, str] = field(default_factory=dict[str, str], init=False)
     _texts_of_input: dict[str, str] = field(default_factory=dict[str, str], init=False)
 
@@ -248,6 +250,7 @@ class DeltafoldStreamedResponse(StreamedResponse):
         # Some servers never send a reason; the framework's own model takes that for a stop.
         unknown: FrameworkReason | None = "stop" if raw is None else None
         known = None if reason is None else _FINISH_REASONS.get(reason)
+        self._forbids_calls = None if reason is None else forbids_calls(reason)
         self.finish_reason = known or unknown
         if raw == _PAUSED:
             self.finish_reason, self.state = None, "suspended"
@@ -260,6 +263,16 @@ class DeltafoldStreamedResponse(StreamedResponse):
         if delta.warnings:
             details[MEMBER] = {"warnings": delta.warnings}
         self.provider_details = details or None
+
+    def get(self) -> ModelResponse:
+        """Return the response so far.
+
+        It has no calls if the end of the answer forbids them, because the framework would run them.
+        """
+        response = super().get()
+        if self._forbids_calls is not None:
+            response.parts = [one for one in response.parts if not isinstance(one, ToolCallPart)]
+        return response
 
     @property
     def model_name(self) -> str:

@@ -76,6 +76,9 @@ class Events:
             if stop is not None and message.meta.finish_reason is FinishReason.PAUSE:
                 # A paused answer goes on when the agent is called again.
                 stop["stopReason"] = "end_turn"
+            if stop is not None and any(call.incomplete for call in message.tool_calls):
+                # strands would run half a call with the defaults of its tool.
+                stop["stopReason"] = "max_tokens"
             if facts is not None:
                 facts["metrics"]["latencyMs"] = int(message.meta.duration_ms or 0)
             events.append(event)

@@ -11,6 +11,7 @@ names.
 import base64
 import binascii
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -38,6 +39,9 @@ EXPLAINED_BY: Final[Mapping[str, tuple[str, ...]]] = {
     "tool": (),
 }
 """Codes of the notes that explain the loss of each kind of content."""
+
+
+MARKED: Final = re.compile(r"<system>\n(.*)\n</system>", re.DOTALL)
 
 
 class Loss(NamedTuple):
@@ -121,6 +125,8 @@ class _Comparison:
         self._results: dict[int, Result] = {}
         self._strays: dict[str | None, list[Result]] = {}
         self._calls: list[tuple[int, Call]] = []
+        codes = {str(note["code"]) for note in rendered.notes}
+        self._marks_system = "system_as_user" in codes
         for place, content in enumerate(target.contents):
             self._collect(content, place)
         self._compare_contents(source)
@@ -131,6 +137,9 @@ class _Comparison:
 
     def _collect(self, content: Content, place: int) -> None:  # noqa: C901 - one case a form
         match content:
+            case Text("user", text, _) if self._marks_system and (said := MARKED.fullmatch(text)):
+                # A system message between the turns, in a protocol that has none there.
+                self._stream("system").texts.append((place, said[1]))
             case Text(role, text, _):
                 self._stream(role).texts.append((place, text))
                 self._every_text.texts.append((place, text))

@@ -44,6 +44,7 @@ VALUES: Final[dict[str, Any]] = {
     "max_tokens_member": "max_tokens",
     "replay_reasoning": "reasoning_content",
     "replay_reasoning_turns": "all",
+    "system_messages": "first",
     "response_modalities": ("TEXT", "IMAGE"),
     "safety_settings": ({"category": "c"},),
     "additional_model_response_field_paths": ("/path",),

@@ -184,7 +184,7 @@ def test_any_history_can_be_sent_after_it_was_mended(dialect: str, data: st.Data
     assert not tokens(broken) - sent
 
 
-def test_a_system_message_whose_neighbour_is_not_sent_moves_to_the_front() -> None:
+def test_a_system_message_whose_neighbour_is_not_sent_becomes_a_text_of_the_user() -> None:
     history = [
         Message.user("Draw it."),
         Message.system("Be brief."),
@@ -196,7 +196,8 @@ def test_a_system_message_whose_neighbour_is_not_sent_moves_to_the_front() -> No
     )
     rendered = dialect_of("anthropic-messages").render(history, [], config)
     refuse("anthropic-messages", rendered.body, secrets=SECRET)
-    assert rendered.body["system"] == [{"type": "text", "text": "Be brief."}]
+    assert "system" not in rendered.body
     (message,) = json.loads(json.dumps(rendered.body))["messages"]
-    assert [block["text"] for block in message["content"]] == ["Draw it.", "Thanks."]
-    assert "system_moved" in [note["code"] for note in rendered.notes]
+    marked = "<system>\nBe brief.\n</system>"
+    assert [block["text"] for block in message["content"]] == ["Draw it.", marked, "Thanks."]
+    assert "system_as_user" in [note["code"] for note in rendered.notes]

@@ -22,6 +22,21 @@ _OF_DEEPSEEK: Final = re.compile(r"deepseek-")
 _NO_AUDIO: Final = re.compile(r"gpt-5(?!.*audio)")
 _CLAUDE_AT_BEDROCK: Final = re.compile(r"(.*\.)?anthropic\.claude-")
 
+_CLAUDE_TAKES_LATE_SYSTEM: Final = re.compile(
+    r"claude-(?:opus-4-(?:[89]|\d\d)(?!\d)|(?!sonnet-|haiku-)[a-z]+-[5-9](?!\d))"
+)
+"""Claude models that act on a system message between the turns: Opus from 4.8 on, Fable, Mythos.
+
+Earlier models refuse the role ("role 'system' is not supported on this model"). Sonnet 5 answers
+200 and ignores the message, so that Sonnet and Haiku count as not taking it. Source: Anthropic's
+page on mid-conversation system messages; the profiles of pydantic-ai 2.68, which were measured
+(read 2026-11).
+"""
+
+_SYSTEM_FIRST: Final = re.compile(r"(?:.*/)?(?:qwen|qwq)", re.IGNORECASE)
+"""Models whose chat template refuses a system message behind the first message: "System message
+must be at the beginning." (the templates of Qwen 3.5 on vLLM and llama.cpp, read 2026-11)."""
+
 CALLS_NEED_NO_RESULT: Final = frozenset({"gemini"})
 """Dialects that accept a text of the user directly after calls, in place of their results.
 
@@ -64,6 +79,24 @@ def results_follow_each_message(dialect: str, model_id: str | None) -> bool:
     'tool_calls' must be followed by tool messages responding to each 'tool_call_id'".
     """
     return dialect == "openai-chat" and _is(_OF_DEEPSEEK, model_id)
+
+
+def takes_late_system(model_id: str, *, was_given: bool) -> bool:
+    """Return whether a model of the Messages API acts on a system message between the turns.
+
+    Args:
+        model_id: the model.
+        was_given: whether the client of this dialect wrote the message there; models of other
+            vendors get such a message where it stood.
+    """
+    if "claude" not in model_id:
+        return was_given
+    return _CLAUDE_TAKES_LATE_SYSTEM.search(model_id) is not None
+
+
+def system_must_be_first(model_id: str) -> bool:
+    """Return whether the chat template of a model is known to refuse later system messages."""
+    return _is(_SYSTEM_FIRST, model_id)
 
 
 def refused_medium(dialect: str, model_id: str | None, source: Source) -> str | None:

@@ -51,6 +51,7 @@ class NoteCode(StrEnum):
     PART_REPLACED = "part_replaced"
     SETTING_CHANGED = "setting_changed"
     SETTING_DROPPED = "setting_dropped"
+    SYSTEM_AS_USER = "system_as_user"
     SYSTEM_MOVED = "system_moved"
     THINKING_DROPPED = "thinking_dropped"
     TOOL_ADDED = "tool_added"

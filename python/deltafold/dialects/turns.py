@@ -4,14 +4,16 @@ In: messages.  Out: turns, each with its parts and their positions.
 
 Laws: the results of a turn's calls follow the turn directly, in one turn, in the order of the
 calls. A result without a call keeps its position. An incomplete call is sent only if it has a
-result. Nothing else is moved.
+result. A system message between the turns stays there, so that a request is a prefix of the next
+one. Nothing else is moved.
 Source: the protocol notes on anthropic-messages, part 7, on bedrock-converse, part 6, on
 openai-chat, part 8, and on gemini, part 8.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Final
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
+from typing import Final, cast
 
 from deltafold.dialects.rendered import NoteCode, Object, Place, Rendering
 from deltafold.dialects.replay import message_members, system_texts
@@ -30,6 +32,9 @@ from deltafold.parts import joined_text
 OPENING: Final = "(The conversation begins here.)"
 """User message before a conversation that the assistant begins, for providers that refuse this."""
 
+
+SYSTEM_MARK: Final = "<system>\n{}\n</system>"
+"""Form of a system message that becomes a text of the user."""
 
 _OF_TOOLS: Final = (ToolCallPart, ToolResultPart)
 
@@ -213,21 +218,53 @@ def alternating(
     return spoken
 
 
-def hoisted_system(turns: Sequence[Turn], rendering: Rendering) -> list[tuple[Place, TextPart]]:
-    """Return the texts of all system turns, for a dialect with a separate system prompt."""
-    texts: list[tuple[Place, TextPart]] = []
+def leading_system(turns: Sequence[Turn], rendering: Rendering) -> list[tuple[Place, TextPart]]:
+    """Return the texts of the system turns before all others, which are the system prompt."""
+    leading = takewhile(lambda turn: turn.role is Role.SYSTEM, turns)
+    return [item for turn in leading for item in system_texts(turn.parts, rendering)]
+
+
+def late_systems_as_user(turns: Sequence[Turn], rendering: Rendering) -> list[Turn]:
+    """Make marked texts of the user of the system turns after the first turn of a speaker.
+
+    They stay where they stand: a change of the system prompt would invalidate the provider's cache
+    and all reasoning that is bound to the conversation.
+    """
     has_spoken = False
+    settled: list[Turn] = []
     for turn in turns:
-        if turn.role is not Role.SYSTEM:
-            has_spoken = True
-            continue
-        if turn.in_place:
-            continue
-        if has_spoken and turn.parts:
-            place = turn.parts[0][0]
-            rendering.note(NoteCode.SYSTEM_MOVED, "a system message moves to the front", place)
-        texts.extend(system_texts(turn.parts, rendering))
-    return texts
+        has_spoken = has_spoken or turn.role is not Role.SYSTEM
+        is_late = has_spoken and turn.role is Role.SYSTEM and not turn.in_place
+        settled.append(_as_user(turn, rendering) if is_late else turn)
+    return settled
+
+
+def _as_user(turn: Turn, rendering: Rendering) -> Turn:
+    texts = [item for item in system_texts(turn.parts, rendering) if item[1].text.strip()]
+    if texts:
+        message = "a system message between the turns becomes a marked text of the user"
+        rendering.note(NoteCode.SYSTEM_AS_USER, message, texts[0][0])
+    return replace(turn, role=Role.USER, parts=tuple((place, _marked(one)) for place, one in texts))
+
+
+def _marked(part: TextPart) -> TextPart:
+    """Mark a text as the system's; members of the system message are not those of the user's."""
+    state = part.provider_state
+    if state is not None:
+        data = cast("Object", state["data"])
+        kept = {name: value for name, value in data.items() if name != "message"}
+        state = {**state, "data": kept} if kept else None
+    return part.model_copy(update={"text": SYSTEM_MARK.format(part.text), "provider_state": state})
+
+
+def blocks_as_user(blocks: Iterable[Object]) -> list[Object]:
+    """Mark the text blocks of a system message that lost its place; see `late_systems_as_user`."""
+    return [
+        {**block, "text": SYSTEM_MARK.format(block["text"])}
+        if block.get("type") == "text"
+        else block
+        for block in blocks
+    ]
 
 
 def _is_sendable(

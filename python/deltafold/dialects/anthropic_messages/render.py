@@ -1,25 +1,34 @@
 """Renderer of request bodies of Anthropic's Messages API.
 
-Laws: `system` is separate from the turns. Neighbouring turns of one speaker are one message. The
-results of all calls of a turn go into one user message, before any text. Thinking is sent back with
-its signature or dropped. Blank text is dropped. A body has at most four cache marks, and no mark
-lives longer than a mark before it.
+Laws: `system` is separate from the turns, and a later system message never changes it. Neighbouring
+turns of one speaker are one message. The results of all calls of a turn go into one user message,
+before any text. Thinking is sent back with its signature or dropped. Blank text is dropped. A body
+has at most four cache marks, and no mark lives longer than a mark before it.
 Source: the Messages API reference, summarised in the protocol notes on anthropic-messages, part 7
 (read 2026-11).
 """
 
 import dataclasses
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final, cast
 
 from deltafold.dialects import replay
+from deltafold.dialects.acceptance import takes_late_system
 from deltafold.dialects.aliases import Aliases
 from deltafold.dialects.anthropic_messages.settings import SETTINGS, AnthropicConfig
 from deltafold.dialects.media import source_of
 from deltafold.dialects.rendered import Identifiers, NoteCode, Object, Place, Rendering, given
-from deltafold.dialects.turns import OPENING, Turn, alternating, hoisted_system, turns_of
+from deltafold.dialects.turns import (
+    OPENING,
+    Speech,
+    Turn,
+    alternating,
+    blocks_as_user,
+    late_systems_as_user,
+    leading_system,
+    turns_of,
+)
 from deltafold.messages import (
     FileRefPart,
     ImagePart,
@@ -39,10 +48,6 @@ DIALECT: Final = "anthropic-messages"
 DEFAULT_MAX_TOKENS: Final = 4096
 
 MAX_CACHE_MARKS: Final = 4
-
-_SYSTEM_IN_PLACE: Final = re.compile(r"claude-(?:opus-4-(?:[89]|\d\d)(?!\d)|[a-z]+-[5-9](?!\d))")
-"""Models that take a system message after the user's; earlier ones refuse the role (the provider's
-page on mid-conversation system messages, read 2026-11)."""
 
 _DATA_TYPES: Final = {"image/jpeg", "image/png", "image/gif", "image/webp", "application/pdf"}
 """MIME types of images and documents whose data the API takes."""
@@ -69,7 +74,7 @@ IDENTIFIERS: Final = Identifiers(
 def body_of(rendering: Rendering, config: AnthropicConfig) -> Object:
     """Return the request body."""
     turns = _with_systems_in_place(turns_of(rendering, answers_after_run=True), rendering)
-    messages, misplaced = _messages(turns, rendering)
+    messages = _messages(turns, rendering)
     body: Object = {
         "model": config.model_id,
         "max_tokens": DEFAULT_MAX_TOKENS,
@@ -78,7 +83,7 @@ def body_of(rendering: Rendering, config: AnthropicConfig) -> Object:
     }
     body |= given(
         {
-            "system": [*_system(turns, rendering), *misplaced] or None,
+            "system": _system(turns, rendering) or None,
             "tools": rendering.tool_list(_tool) or None,
             "tool_choice": _tool_choice(config, rendering),
         }
@@ -120,59 +125,79 @@ def _tool_choice(config: AnthropicConfig, rendering: Rendering) -> Object | None
 def _system(turns: Sequence[Turn], rendering: Rendering) -> list[Object]:
     return [
         block
-        for place, part in hoisted_system(turns, rendering)
+        for place, part in leading_system(turns, rendering)
         if (block := _text(part, place, rendering)) is not None
     ]
 
 
 def _with_systems_in_place(turns: Sequence[Turn], rendering: Rendering) -> list[Turn]:
-    """Mark the system turns that stay: those between the user's and the assistant's turn."""
-    following: list[Role | None] = []
-    speaker: Role | None = None
-    for turn in reversed(turns):
-        following.append(speaker)
-        speaker = speaker if turn.role is Role.SYSTEM else turn.role
+    """Put the late system turns where the model takes them, else make texts of the user of them.
+
+    A model takes them behind the user's turn, before the assistant's or at the end.
+    """
     placed: list[Turn] = []
-    speaker = None
-    for turn, then in zip(turns, reversed(following), strict=True):
-        is_between = speaker in {Role.USER, Role.TOOL} and then in {None, Role.ASSISTANT}
-        if turn.role is not Role.SYSTEM:
-            speaker = turn.role
-        stays = turn.role is Role.SYSTEM and is_between and _takes_system(turn, rendering)
-        placed.append(dataclasses.replace(turn, in_place=True) if stays else turn)
-    return placed
+    waiting: list[Turn] = []
+    speaker: Role | None = None
+    for turn in turns:
+        if turn.role is Role.SYSTEM and speaker is not None and _takes_system(turn, rendering):
+            waiting.append(dataclasses.replace(turn, in_place=speaker is not Role.ASSISTANT))
+            continue
+        if turn.role is Role.ASSISTANT:
+            placed += waiting
+            waiting = []
+        elif waiting:
+            _note_moved(waiting, rendering)
+            waiting = [dataclasses.replace(one, in_place=True) for one in waiting]
+        speaker = speaker if turn.role is Role.SYSTEM else turn.role
+        placed.append(turn)
+    return late_systems_as_user([*placed, *waiting], rendering)
+
+
+def _note_moved(turns: Sequence[Turn], rendering: Rendering) -> None:
+    for turn in turns:
+        if turn.parts and not turn.in_place:
+            place = turn.parts[0][0]
+            rendering.note(NoteCode.SYSTEM_MOVED, "a system message moves behind the user's", place)
 
 
 def _takes_system(turn: Turn, rendering: Rendering) -> bool:
-    was_in_place = "role" in replay.message_members(turn.parts, rendering)
-    return was_in_place or _SYSTEM_IN_PLACE.search(rendering.model_id) is not None
+    was_given = "role" in replay.message_members(turn.parts, rendering)
+    return takes_late_system(rendering.model_id, was_given=was_given)
 
 
-def _messages(turns: Sequence[Turn], rendering: Rendering) -> tuple[list[Object], list[Object]]:
-    """Return the messages, and the blocks of system messages that have lost their place."""
+def _messages(turns: Sequence[Turn], rendering: Rendering) -> list[Object]:
     spoken = alternating(
         turns,
         lambda item, turn: _blocks_of(item, turn.role, rendering),
         rendering,
         opening={"type": "text", "text": OPENING},
     )
-    misplaced: list[Object] = []
     # A turn of which nothing is sent may take the neighbour of a system message away.
     for place in range(len(spoken) - 1, -1, -1):
         before = spoken[place - 1].role if place else None
         after = spoken[place + 1].role if place + 1 < len(spoken) else "assistant"
         if spoken[place].role == "system" and (before, after) != ("user", "assistant"):
-            rendering.note(NoteCode.SYSTEM_MOVED, "a system message moves to the front")
-            misplaced[:0] = spoken.pop(place).blocks
-            if 0 < place < len(spoken) and before == after:
-                spoken[place - 1].blocks.extend(spoken.pop(place).blocks)
+            rendering.note(NoteCode.SYSTEM_AS_USER, "a system message has no turn of the user")
+            spoken[place] = Speech("user", blocks_as_user(spoken[place].blocks))
+            spoken[place - 1 : place + 2] = _joined(spoken[max(place - 1, 0) : place + 2])
     if spoken and spoken[-1].role == "assistant":
         _trim(spoken[-1].blocks)
-    messages: list[Object] = [
+    return [
         {"role": speech.role, "content": _results_first(speech.blocks), **speech.members}
         for speech in spoken
     ]
-    return messages, misplaced
+
+
+def _joined(spoken: Sequence[Speech]) -> list[Speech]:
+    """Join neighbours of one role."""
+    joined: list[Speech] = []
+    for speech in spoken:
+        if joined and joined[-1].role == speech.role:
+            joined[-1].blocks.extend(speech.blocks)
+            joined[-1].members |= speech.members
+        else:
+            joined.append(speech)
+    return joined
 
 
 def _results_first(blocks: list[Object]) -> list[Object]:

@@ -19,7 +19,14 @@ from deltafold.dialects.aliases import Aliases
 from deltafold.dialects.bedrock_converse.settings import SETTINGS, BedrockConverseConfig
 from deltafold.dialects.media import Source, source_of
 from deltafold.dialects.rendered import Identifiers, NoteCode, Object, Place, Rendering, given
-from deltafold.dialects.turns import OPENING, Turn, alternating, hoisted_system, turns_of
+from deltafold.dialects.turns import (
+    OPENING,
+    Turn,
+    alternating,
+    late_systems_as_user,
+    leading_system,
+    turns_of,
+)
 from deltafold.messages import (
     FileRefPart,
     ImagePart,
@@ -85,7 +92,7 @@ IDENTIFIERS: Final = Identifiers(
 
 def body_of(rendering: Rendering, config: BedrockConverseConfig) -> Object:
     """Return the request body; the path alone states whether the response is streamed."""
-    turns = turns_of(rendering, answers_after_run=True)
+    turns = late_systems_as_user(turns_of(rendering, answers_after_run=True), rendering)
     body: Object = {"messages": _Turns(rendering).render(turns)}
     body |= given(
         {
@@ -103,7 +110,7 @@ def body_of(rendering: Rendering, config: BedrockConverseConfig) -> Object:
 
 def _system(turns: Sequence[Turn], rendering: Rendering) -> list[Object]:
     blocks: list[Object] = []
-    for _, part in hoisted_system(turns, rendering):
+    for _, part in leading_system(turns, rendering):
         block = rendering.block_of(part)
         if block is not None:
             blocks.append(block)

@@ -18,7 +18,14 @@ from deltafold.dialects.aliases import Aliases
 from deltafold.dialects.gemini.settings import OLD_MODEL, SETTINGS, GeminiConfig
 from deltafold.dialects.media import source_of
 from deltafold.dialects.rendered import Identifiers, NoteCode, Object, Place, Rendering, given
-from deltafold.dialects.turns import OPENING, Turn, alternating, hoisted_system, turns_of
+from deltafold.dialects.turns import (
+    OPENING,
+    Turn,
+    alternating,
+    late_systems_as_user,
+    leading_system,
+    turns_of,
+)
 from deltafold.messages import (
     FileRefPart,
     ImagePart,
@@ -56,7 +63,7 @@ IDENTIFIERS: Final = Identifiers(
 
 def body_of(rendering: Rendering, config: GeminiConfig) -> Object:
     """Return the request body; the path alone states whether the response is streamed."""
-    turns = turns_of(rendering, answers_after_run=True)
+    turns = late_systems_as_user(turns_of(rendering, answers_after_run=True), rendering)
     if OLD_MODEL.match(config.model_id):
         turns = [part for turn in turns for part in _media_apart(turn, rendering)]
     body: Object = {"contents": _contents(turns, rendering)}
@@ -143,7 +150,7 @@ def _tool_config(config: GeminiConfig, rendering: Rendering) -> Object | None:
 def _system(turns: Sequence[Turn], rendering: Rendering) -> Object | None:
     texts = [
         text
-        for place, part in hoisted_system(turns, rendering)
+        for place, part in leading_system(turns, rendering)
         if (text := rendering.block_of(part) or _text(part, place, rendering)) is not None
     ]
     return {"parts": texts} if texts else None

@@ -1,6 +1,7 @@
 """Renderer of request bodies of OpenAI's Chat Completions API and of its many copies.
 
-Laws: system messages keep their position. Each result is a separate `tool` message, directly after
+Laws: system messages keep their position; where the chat template takes one at the beginning alone,
+later ones become texts of the user. Each result is a separate `tool` message, directly after
 the message of the calls. Content that a tool message cannot carry follows in a user message.
 Arguments are sent back as the original text if that text is an object. Usage is requested, because
 providers send it only on request.
@@ -8,16 +9,19 @@ Source: the Chat Completions reference, summarised in the protocol notes on open
 (read 2026-11); the lengths of ids and names are those that the API's errors name.
 """
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import takewhile
 from typing import Final, TypeAlias, cast
 
 from deltafold.dialects import replay
+from deltafold.dialects.acceptance import system_must_be_first
 from deltafold.dialects.aliases import Aliases
 from deltafold.dialects.media import Source, source_of
 from deltafold.dialects.openai_chat.settings import SETTINGS, OpenAIChatConfig
 from deltafold.dialects.rendered import Identifiers, Object, Place, Rendering, given
-from deltafold.dialects.turns import Turn, turns_of
+from deltafold.dialects.turns import Turn, late_systems_as_user, turns_of
 from deltafold.messages import (
     FileRefPart,
     ImagePart,
@@ -53,13 +57,17 @@ IDENTIFIERS: Final = Identifiers(
 def body_of(rendering: Rendering, config: OpenAIChatConfig) -> Object:
     """Return the request body."""
     choice = None if config.tool_choice is None else rendering.tool_choice()
-    messages = plain_messages(rendering.messages)
+    is_strict = config.system_messages == "first" or (
+        config.system_messages is None and system_must_be_first(rendering.model_id)
+    )
+    messages = plain_messages(rendering.messages, system_first=is_strict)
     if messages is None:
         messages = chat_messages(
             rendering,
             user=lambda turn: user_message(turn.parts, media_content, rendering),
             assistant=lambda turn: _assistant(turn, config, rendering),
             results=lambda turn: tool_results(turn, media_content, rendering),
+            settle=_one_system_first if is_strict else None,
         )
     body: Object = {"model": config.model_id, "messages": messages, "stream": rendering.stream}
     if config.include_usage and rendering.stream:
@@ -101,7 +109,9 @@ def _named(name: str, rendering: Rendering) -> Object:
     return {"type": "function", "function": {"name": rendering.tool_names.of(name)}}
 
 
-def plain_messages(messages: Sequence[Message]) -> list[Object] | None:
+def plain_messages(
+    messages: Sequence[Message], *, system_first: bool = False
+) -> list[Object] | None:
     """Render texts of the system and the user, with which most conversations begin.
 
     Return None for a conversation that has anything else. The result is that of `chat_messages`,
@@ -110,7 +120,7 @@ def plain_messages(messages: Sequence[Message]) -> list[Object] | None:
     rendered: list[Object] = []
     for message in messages:
         role, parts = message.role, message.parts
-        if role is not Role.USER and role is not Role.SYSTEM:
+        if role is not Role.USER and (role is not Role.SYSTEM or (system_first and rendered)):
             return None
         if len(parts) != 1 or not replay.is_plain_text(part := parts[0]):
             return None
@@ -125,6 +135,7 @@ def chat_messages(
     assistant: Callable[[Turn], Object],
     results: Callable[[Turn], list[Object]],
     system: Callable[[Turn], list[Object]] | None = None,
+    settle: Callable[[Sequence[Turn], Rendering], list[Turn]] | None = None,
 ) -> list[Object]:
     """Render each turn as messages of the Chat form.
 
@@ -134,9 +145,11 @@ def chat_messages(
         assistant: renders a turn of the assistant; a message with nothing but a role is left out.
         results: renders a turn of tool results.
         system: renders a system turn; None renders it in the form of openai-chat.
+        settle: changes the order or the roles of the turns.
     """
     rendered: list[Object] = []
-    for turn in turns_of(rendering):
+    turns = turns_of(rendering)
+    for turn in turns if settle is None else settle(turns, rendering):
         match turn.role:
             case Role.SYSTEM:
                 given_form = system_message(turn, rendering) if system is None else system(turn)
@@ -150,6 +163,16 @@ def chat_messages(
             case Role.TOOL:
                 rendered.extend(results(turn))
     return rendered
+
+
+def _one_system_first(turns: Sequence[Turn], rendering: Rendering) -> list[Turn]:
+    """Join the leading system turns, and make texts of the user of the later ones."""
+    leading = list(takewhile(lambda turn: turn.role is Role.SYSTEM, turns))
+    rest = late_systems_as_user(turns, rendering)[len(leading) :]
+    if len(leading) > 1:
+        parts = tuple(item for turn in leading for item in turn.parts)
+        leading = [dataclasses.replace(leading[0], parts=parts)]
+    return [*leading, *rest]
 
 
 def system_message(turn: Turn, rendering: Rendering, kind: str = "text") -> list[Object]:

@@ -38,6 +38,9 @@ class OpenAIChatConfig(ModelConfig):
         candidate_count: the provider's `n`.
         replay_reasoning: the member in which this vendor wants its reasoning back; None, as OpenAI
             wants it, sends none.
+        system_messages: "first" for a server whose chat template takes one system message, at the
+            beginning; later ones become marked texts of the user. "anywhere" sends them where they
+            stand; None decides by the model.
         replay_reasoning_turns: the turns whose reasoning is sent: those of the open tool loop,
             those with tool calls too, or all.
     """
@@ -64,6 +67,7 @@ class OpenAIChatConfig(ModelConfig):
     audio: Object | None = None
     max_tokens_member: Literal["max_tokens", "max_completion_tokens"] = "max_completion_tokens"
     include_usage: bool = True
+    system_messages: Literal["anywhere", "first"] | None = None
     replay_reasoning: (
         Literal["reasoning_content", "reasoning", "reasoning_details", "thinking_blocks"] | None
     ) = None
@@ -92,6 +96,7 @@ SETTINGS: Final[SettingTable] = {
     "audio": copied("audio").stays("voice and format of OpenAI's audio"),
     "include_usage": converted("stream_options").shapes("every other API sends usage unasked"),
     "tool_choice": converted("tool_choice"),
+    "system_messages": no_member("selects the form of later system messages").shapes(_FORM),
     "replay_reasoning": no_member(
         "selects the member of assistant messages that has reasoning"
     ).shapes(_FORM),

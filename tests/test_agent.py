@@ -3,6 +3,7 @@
 import asyncio
 import time
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -35,6 +36,7 @@ from deltafold.conversation import (
     estimate_tokens,
     tool_message,
 )
+from deltafold.conversation.plan import CUT_SHARE
 from lines import lines_of
 
 # Settings and runs.
@@ -405,18 +407,17 @@ def test_without_a_budget_nothing_is_reduced() -> None:
     assert update.reduced == update.left_out == ()
 
 
-def test_levels_give_way_oldest_first_until_it_fits() -> None:
+def test_levels_give_way_oldest_first_until_there_is_room() -> None:
     state = conversation(3)
     whole = build(state, None).update.tokens
     assert build(state, whole).update.levels == (LevelOfDetail.LIVE,) * 12
-    one_less = build(state, whole - 1).update
-    assert one_less.levels == (LevelOfDetail.SUMMARY, *[LevelOfDetail.LIVE] * 11)
-    assert one_less.tokens == whole - 20
-    assert one_less.reduced == (state.history[0].id,)
-    # Four entries give 20 tokens each as their summary, then 10 as their gist.
-    gists = build(state, whole - 81).update
-    assert gists.levels.count(LevelOfDetail.GIST) == 1
-    assert gists.levels[0] is LevelOfDetail.GIST
+    cut = build(state, whole - 1).update
+    assert cut.tokens <= (whole - 1) * CUT_SHARE
+    assert cut.reduced[0] == state.history[0].id
+    order = [LevelOfDetail.GIST, LevelOfDetail.SUMMARY, LevelOfDetail.LIVE]
+    read = [order.index(cut.levels[place]) for place in (0, 2, 4, 6)]
+    assert read == sorted(read)
+    assert cut.levels[8:] == (LevelOfDetail.LIVE,) * 4
 
 
 def test_whole_exchanges_are_left_out_and_the_newest_never() -> None:
@@ -425,12 +426,29 @@ def test_whole_exchanges_are_left_out_and_the_newest_never() -> None:
     update = build(state, whole // 2).update
     assert update.fits
     assert update.levels[:4] == (None,) * 4
-    assert update.left_out == tuple(entry.id for entry in state.history[:4])
+    pairs = zip(state.history, update.levels, strict=True)
+    gone = [entry.id for entry, level in pairs if level is None]
+    assert update.left_out == tuple(gone)
     assert None not in update.levels[8:]
     tight = build(state, 1).update
     assert not tight.fits
     assert "the budget is 1" in (tight.reason or "")
     assert tight.levels == (*(None,) * 8, *(LevelOfDetail.LIVE,) * 4)
+
+
+@pytest.mark.parametrize("budget", [250, 400, 700, 1_500])
+def test_a_request_repeats_the_one_before_it_between_two_cuts(budget: int) -> None:
+    contexts = [build(conversation(number), budget) for number in range(1, 40)]
+    cuts = 0
+    for before, after in pairwise(contexts):
+        levels_before = before.update.levels
+        if after.update.levels[: len(levels_before)] != levels_before:
+            cuts += 1
+            continue
+        shown = [message.text for message in before.messages]
+        assert [message.text for message in after.messages][: len(shown)] == shown
+    # A cut makes room for a quarter of the budget; an exchange has about a hundred tokens.
+    assert 0 < cuts <= 39 * 120 / (budget * (1 - CUT_SHARE))
 
 
 @pytest.mark.parametrize("budget", range(1, 400, 7))

@@ -127,14 +127,22 @@ def test_three_hundred_turns_after_one_question_fit() -> None:
     assert update.left_out[0] == state.history[1].id
 
 
-def test_the_live_screen_is_shown_at_the_newest_entry_alone() -> None:
+def test_a_live_screen_stays_where_it_was_sent_and_is_not_repeated() -> None:
     state = AgentState.create_default("i")
     state.update_memory_notebook("remember")
     asked(state, "first")
     turn(state, 0, "result")
     asked(state, "second")
     texts = [str(message.to_dict()) for message in built(state, None).messages]
-    assert ["remember" in text for text in texts] == [False, False, False, False, True]
+    assert ["remember" in text for text in texts] == [False, True, False, False, False]
+    state.update_memory_notebook("forget")
+    asked(state, "third")
+    state.update_memory_notebook(None)
+    asked(state, "fourth")
+    texts = [str(message.to_dict()) for message in built(state, None).messages]
+    assert ["remember" in text for text in texts] == [False, True, *[False] * 5]
+    assert ["forget" in text for text in texts] == [*[False] * 5, True, False]
+    assert "(empty)" in texts[-1]
 
 
 def test_a_context_that_cannot_fit_says_why() -> None:

@@ -3,10 +3,12 @@
 In: a history and a budget of tokens.  Out: the context that fits, the level of each entry, and a
 report on reduced and omitted entries.
 
-Laws: nothing is reduced while everything fits. The newest input and the newest results are shown
-whole. Older entries are reduced first, the oldest before the others: to their summary, to their
-gist; then older exchanges are left out, and then the older turns of the newest exchange. A call is
-never shown without its result, nor a result without its call. Work is linear in the history.
+Laws: nothing is reduced while everything fits, and what was sent is sent again unchanged until the
+budget forces a cut. The newest input and the newest results are shown whole. At a cut, older
+exchanges are reduced first, the oldest before the others: to their summary, to their gist; then
+they are left out. Then the newest exchange gives way in the same order: its results, then its older
+turns. A call is never shown without its result, nor a result without its call. Work is linear in
+the history.
 Source: the core domain model, ContextManager.
 """
 
@@ -17,26 +19,15 @@ from typing import Final, TypeAlias
 from uuid import UUID
 
 from deltafold.conversation.context import ContextMessage
-from deltafold.conversation.entries import (
-    CompactionEntry,
-    HistoryEntry,
-    InstructionEntry,
-    ModelInputEntry,
-    ModelOutputEntry,
-    ToolResultsEntry,
-)
+from deltafold.conversation.entries import CompactionEntry, HistoryEntry, ModelOutputEntry
+from deltafold.conversation.plan import Levels, Plan, behind_summaries, first_screens
 from deltafold.conversation.projection import (
-    aligned_messages,
-    paired,
-    shared_messages,
+    live_screen_of,
     shown,
     to_messages,
+    without_bound_reasoning,
 )
-from deltafold.conversation.sections import (
-    LevelOfDetail,
-    LevelOfDetailSections,
-    without_live_screen,
-)
+from deltafold.conversation.sections import LevelOfDetail
 from deltafold.conversation.state import AgentState
 from deltafold.conversation.tokens import CountTokens, TokenCounter, estimate_tokens
 from deltafold.conversation.tools import Tool
@@ -138,17 +129,30 @@ class ContextBuildResult:
 
 
 def whole_context(state: AgentState) -> list[ContextMessage]:
-    """Return the instruction and all entries with all details, the newest with the live screen."""
+    """Return the instruction and all entries with all details.
+
+    Each live screen is shown where it was sent first. An answer that is older than a summary before
+    it has no reasoning that is bound to what the summary replaced.
+    """
     entries = state.visible_entries()
-    read = ModelInputEntry | ToolResultsEntry
-    newest = max((place for place, one in enumerate(entries) if isinstance(one, read)), default=0)
-    return [
-        state.instruction_message(),
-        *(
-            shown(entry, LevelOfDetail.LIVE, has_screen=place == newest)
-            for place, entry in enumerate(entries)
-        ),
-    ]
+    screens = first_screens([live_screen_of(entry) for entry in entries])
+    levels = Levels([LevelOfDetail.LIVE] * len(entries), screens, behind_summaries(entries, state))
+    return context_of(state, entries, levels)
+
+
+def context_of(
+    state: AgentState, entries: Sequence[HistoryEntry], chosen: Levels
+) -> list[ContextMessage]:
+    """Return the instruction and entries at chosen levels."""
+    context: list[ContextMessage] = [state.instruction_message()]
+    for place, (entry, level) in enumerate(zip(entries, chosen.levels, strict=True)):
+        if level is None:
+            continue
+        if place in chosen.rebound and isinstance(entry, ModelOutputEntry):
+            context.append(without_bound_reasoning(entry))
+        else:
+            context.append(shown(entry, level, has_screen=place in chosen.screens))
+    return context
 
 
 class ContextManager:
@@ -175,9 +179,9 @@ class ContextManager:
             ValueError: the budget is not positive.
         """
         plan = _Plan(given)
-        update = plan.update(given.token_budget)
+        update = plan.update()
         if self._compact is None or not update.left_out:
-            return ContextBuildResult(plan.context(update), update)
+            return ContextBuildResult(plan.context(), update)
         covered = plan.to_compact()
         summary = self._compact(plan.messages(covered))
         if inspect.isawaitable(summary):
@@ -194,9 +198,9 @@ class ContextManager:
             ValueError: the budget is not positive.
         """
         plan = _Plan(given)
-        update = plan.update(given.token_budget)
+        update = plan.update()
         if self._compact is None or not update.left_out:
-            return ContextBuildResult(plan.context(update), update)
+            return ContextBuildResult(plan.context(), update)
         covered = plan.to_compact()
         summary: object = self._compact(plan.messages(covered))
         if inspect.isawaitable(summary):
@@ -205,7 +209,7 @@ class ContextManager:
 
     def compute_context_updates(self, given: ContextInput) -> ContextUpdateResult:
         """Choose the level of each entry."""
-        return _Plan(given).update(given.token_budget)
+        return _Plan(given).update()
 
 
 def _compacted(plan: "_Plan", summary: object, covered: Sequence[UUID]) -> ContextBuildResult:
@@ -220,21 +224,12 @@ def _compacted(plan: "_Plan", summary: object, covered: Sequence[UUID]) -> Conte
     if still_shown and plan.is_worth(summary, still_shown):
         entry = given.state.append_compaction(summary, still_shown)
     changed = _Plan(given)
-    update = changed.update(given.token_budget)
     unused = summary if entry is None else None
-    return ContextBuildResult(changed.context(update), update, entry, unused)
-
-
-@dataclass(slots=True)
-class _Levels:
-    """Chosen levels, and the tokens of the context with them."""
-
-    levels: list[LevelOfDetail | None]
-    tokens: int
+    return ContextBuildResult(changed.context(), changed.update(), entry, unused)
 
 
 class _Plan:
-    """Sizes of the entries of a conversation, and the order in which they give way."""
+    """The plan of a context, as the manager uses it."""
 
     def __init__(self, given: ContextInput) -> None:
         budget = given.token_budget
@@ -242,28 +237,14 @@ class _Plan:
             raise ValueError(f"token_budget must be a positive number of tokens, not {budget!r}")
         self.given = given
         self._counter = TokenCounter(given.count_tokens, given.dialect, given.model_id)
-        self._entries = given.state.visible_entries()
-        places = range(len(self._entries))
-        read = ModelInputEntry | ToolResultsEntry
-        spoken = [place for place in places if isinstance(self._entries[place], read)]
-        self._newest = spoken[-1] if spoken else None
-        self._exchanges = _exchanges(self._entries)
-        inputs = self._exchanges[-1][0] if self._exchanges else []
-        self._whole = {*inputs[-1:], *spoken[-1:]}
-        self._costs = {LevelOfDetail.LIVE: self._live_costs()}
-        tools = [tool.to_spec() if isinstance(tool, Tool) else tool for tool in given.tools]
-        (instruction,) = shared_messages([given.state.instruction_message()])
-        self._fixed = self._counter.message(instruction) + self._counter.tools(tools)
+        self._plan = Plan(given.state, self._counter, given.tools)
+        self._levels = self._plan.levels(budget)
 
-    def update(self, budget: int | None) -> ContextUpdateResult:
-        """Choose the levels for a budget."""
-        live = sum(self._costs[LevelOfDetail.LIVE])
-        chosen = _Levels([LevelOfDetail.LIVE] * len(self._entries), self._fixed + live)
-        if budget is not None:
-            self._reduce(chosen, budget)
-            self._leave_out(chosen, budget)
+    def update(self) -> ContextUpdateResult:
+        """Return the levels for the budget."""
+        budget, chosen = self.given.token_budget, self._levels
         fits = budget is None or chosen.tokens <= budget
-        ids = [entry.id for entry in self._entries]
+        ids = [entry.id for entry in self._plan.entries]
         shown_levels = list(enumerate(chosen.levels))
         return ContextUpdateResult(
             tuple(chosen.levels),
@@ -274,129 +255,38 @@ class _Plan:
             tuple(ids[place] for place, level in shown_levels if level is None),
         )
 
-    def context(self, update: ContextUpdateResult) -> list[ContextMessage]:
+    def context(self) -> list[ContextMessage]:
         """Return the instruction and the entries at their levels."""
-        context: list[ContextMessage] = [self.given.state.instruction_message()]
-        for place, level in enumerate(update.levels):
-            if level is not None:
-                context.append(self._shown(place, level))
-        return context
+        return context_of(self.given.state, self._plan.entries, self._levels)
 
     def to_compact(self) -> list[UUID]:
         """Return the ids of the entries that a summary shall replace."""
         budget = max(1, int((self.given.token_budget or 0) * COMPACTED_SHARE))
-        return list(self.update(budget).left_out)
+        levels = self._plan.levels(budget).levels
+        pairs = zip(self._plan.entries, levels, strict=True)
+        return [entry.id for entry, level in pairs if level is None]
 
     def messages(self, ids: Sequence[UUID]) -> list[Message]:
         """Return entries as messages with all details."""
         wanted = set(ids)
-        places = [place for place, entry in enumerate(self._entries) if entry.id in wanted]
         return to_messages(
-            self._shown(place, LevelOfDetail.LIVE, has_screen=False) for place in places
+            shown(entry, LevelOfDetail.LIVE, has_screen=False)
+            for entry in self._plan.entries
+            if entry.id in wanted
         )
 
     def is_worth(self, summary: str, ids: Sequence[UUID]) -> bool:
         """Return whether a summary is shorter than entries, and leaves room for the others."""
         wanted = set(ids)
-        live = self._costs[LevelOfDetail.LIVE]
-        replaced = sum(
-            cost for entry, cost in zip(self._entries, live, strict=True) if entry.id in wanted
-        )
+        pairs = zip(self._plan.entries, self._plan.live_costs, strict=True)
+        replaced = sum(cost for entry, cost in pairs if entry.id in wanted)
         tokens = self._counter.count_text(summary)
         return tokens < min(replaced, (self.given.token_budget or 0) * COMPACTED_SHARE)
 
-    def _shown(
-        self, place: int, level: LevelOfDetail, *, has_screen: bool | None = None
-    ) -> ContextMessage:
-        is_newest = place == self._newest
-        return shown(self._entries[place], level, has_screen=is_newest and has_screen is not False)
-
-    def _live_costs(self) -> list[int]:
-        """Count the tokens of the messages that the entries become."""
-        places = range(len(self._entries))
-        context = [self._shown(place, LevelOfDetail.LIVE) for place in places]
-        count = self._counter.message
-        return [0 if message is None else count(message) for message in aligned_messages(context)]
-
-    def _reduced_cost(self, place: int, level: LevelOfDetail) -> int:
-        """Count the tokens of an entry at a level below live."""
-        live = self._costs[LevelOfDetail.LIVE][place]
-        match self._entries[place]:
-            case ModelInputEntry() as entry:
-                texts = [entry.content_sections]
-            case ToolResultsEntry(execute_error=None) as entry:
-                texts = [result.result for result in entry.results]
-            case _:
-                return live
-        if place in self._whole or all(_is_as_live(text, level) for text in texts):
-            return live
-        (message,) = shared_messages([self._shown(place, level)])
-        return self._counter.message(message)
-
-    def _reduce(self, chosen: _Levels, budget: int) -> None:
-        """Reduce entries to their summary and then to their gist, the oldest first."""
-        for level in (LevelOfDetail.SUMMARY, LevelOfDetail.GIST):
-            if chosen.tokens <= budget:
-                return
-            costs = self._costs.get(level)
-            if costs is None:
-                costs = [self._reduced_cost(place, level) for place in range(len(self._entries))]
-                self._costs[level] = costs
-            for place, cost in enumerate(costs):
-                if chosen.tokens <= budget:
-                    return
-                saved = self._costs[chosen.levels[place] or level][place] - cost
-                if place not in self._whole and saved > 0:
-                    chosen.levels[place] = level
-                    chosen.tokens -= saved
-
-    def _leave_out(self, chosen: _Levels, budget: int) -> None:
-        """Leave out older exchanges, and then the older turns of the newest exchange."""
-        *older, newest = self._exchanges or [[]]
-        turns = [[place for turn in exchange for place in turn] for exchange in older]
-        turns += [turn for turn in newest[1:-1] if turn[-1] < (self._newest or 0)]
-        for turn in turns:
-            if chosen.tokens <= budget:
-                return
-            for place in turn:
-                level = chosen.levels[place]
-                if level is not None:
-                    chosen.tokens -= self._costs[level][place]
-                chosen.levels[place] = None
-
     def _reason(self, tokens: int, budget: int | None) -> str:
-        newest = tokens - self._fixed
+        fixed = self._plan.fixed
+        newest = tokens - fixed
         return (
             f"the context has at least {tokens:,} tokens, and the budget is {budget:,}: the "
-            f"instruction and the tools have {self._fixed:,}, the newest input and turn {newest:,}"
+            f"instruction and the tools have {fixed:,}, the newest input and turn {newest:,}"
         )
-
-
-def _is_as_live(sections: LevelOfDetailSections, level: LevelOfDetail) -> bool:
-    return without_live_screen(sections.live)[0] == sections.get_sections(level)
-
-
-def _exchanges(entries: Sequence[HistoryEntry]) -> list[list[list[int]]]:
-    """Group the places of entries to exchanges of turns.
-
-    An exchange begins with the inputs of the user. The turns after it are answers with all entries
-    up to the results of their calls, and summaries of earlier turns.
-    """
-    ends = {call: max(results, default=call) for call, results in paired(entries).items()}
-    exchanges: list[list[list[int]]] = []
-    end_of_turn = -1
-    for place, entry in enumerate(entries):
-        is_within = place <= end_of_turn
-        end_of_turn = max(end_of_turn, ends.get(place, place))
-        begins = isinstance(entry, ModelInputEntry | InstructionEntry) and not is_within
-        if not exchanges or (begins and len(exchanges[-1]) > 1):
-            exchanges.append([[]])
-        exchange = exchanges[-1]
-        is_turn = isinstance(entry, ModelOutputEntry | CompactionEntry) and not is_within
-        if begins:
-            exchange[0].append(place)
-        elif is_turn or len(exchange) == 1:
-            exchange.append([place])
-        else:
-            exchange[-1].append(place)
-    return exchanges

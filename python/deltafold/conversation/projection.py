@@ -10,7 +10,7 @@ Source: the conversation history blueprint, "ContextMessage interfaces" and "mix
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final, Generic, TypeAlias, TypeVar
 from uuid import UUID, uuid5
@@ -44,7 +44,7 @@ from deltafold.conversation.sections import (
     to_plain_text,
     without_live_screen,
 )
-from deltafold.dialects.replay import result_items
+from deltafold.dialects.replay import result_items, unbound_message
 from deltafold.messages import (
     ContentPart,
     Message,
@@ -359,6 +359,24 @@ def aligned_messages(context: Iterable[ContextMessage]) -> Iterator[Message | No
             else:
                 made.id, made.run_id = entry.id, entry.run_id
         yield made
+
+
+def live_screen_of(entry: HistoryEntry) -> str | None:
+    """Return the live screen that was written into an entry, None for an entry without one."""
+    match entry:
+        case ModelInputEntry():
+            return _screen(entry.content_sections)
+        case ToolResultsEntry():
+            return _screen(entry.results[-1].result) if entry.results else None
+        case _:
+            return None
+
+
+def without_bound_reasoning(entry: ModelOutputEntry) -> ModelOutputEntry:
+    """Return an answer whose reasoning is not bound to the conversation before it."""
+    message = kept_message(entry)
+    unbound = None if message is None else unbound_message(message)
+    return entry if unbound is message else replace(entry, message=unbound)
 
 
 def recorded_messages(entries: Sequence[HistoryEntry]) -> list[Message]:

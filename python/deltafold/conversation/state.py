@@ -32,6 +32,7 @@ from deltafold.conversation.log import Clock, ConversationLog
 from deltafold.conversation.projection import (
     ShownInstruction,
     SystemInstructionMessage,
+    live_screen_of,
     paired,
     shown,
     since_reset,
@@ -53,6 +54,7 @@ from deltafold.repairs.repairing import RepairPolicy, repair
 
 DEFAULT_INSTRUCTION: Final = "You are a helpful assistant."
 LIVE_SCREEN_HEADING: Final = "# [Live Screen]"
+_EMPTY_SCREEN: Final = "(empty)"
 
 
 class AgentState:
@@ -74,6 +76,7 @@ class AgentState:
         self._default = InstructionEntry(instruction=DEFAULT_INSTRUCTION)
         self._memory_notebook = MemoryNotebookWidget()
         self._widgets: tuple[Widget, ...] = (self._memory_notebook, *widgets)
+        self._has_screen = any(live_screen_of(entry) for entry in since_reset(log.entries))
         self._restore_widgets()
 
     @classmethod
@@ -221,6 +224,7 @@ class AgentState:
         The log keeps all entries, and a mark behind them.
         """
         self._log.append(ResetEntry())
+        self._has_screen = False
         self._restore_widgets()
 
     def render_live_context(self) -> list[ContextMessage]:
@@ -368,4 +372,8 @@ class AgentState:
         context = WidgetRenderContext(self)
         rendered = (widget.render_live_screen(context) for widget in self._widgets)
         fragments = [text.rstrip() for text in rendered if text is not None and text.strip()]
-        return "\n\n".join([LIVE_SCREEN_HEADING, *fragments]) if fragments else None
+        if not fragments and not self._has_screen:
+            return None
+        # A screen that was shown stays in the history, so that an empty one has to be said.
+        self._has_screen = True
+        return "\n\n".join([LIVE_SCREEN_HEADING, *(fragments or [_EMPTY_SCREEN])])

@@ -9,6 +9,7 @@ from mimetypes import guess_type
 from typing import Final
 
 from deltafold.dialects.media import Source
+from deltafold.dialects.reasoning import claude_version
 
 _ASSISTANT_FIRST: Final[Mapping[str, re.Pattern[str]]] = {
     # A recording of Claude Sonnet 4.5 in 2026. Converse refuses it for models of other vendors: "A
@@ -37,10 +38,21 @@ _SYSTEM_FIRST: Final = re.compile(r"(?:.*/)?(?:qwen|qwq)", re.IGNORECASE)
 """Models whose chat template refuses a system message behind the first message: "System message
 must be at the beginning." (the templates of Qwen 3.5 on vLLM and llama.cpp, read 2026-11)."""
 
+_OF_CLAUDE: Final = frozenset({"anthropic-messages", "bedrock-converse"})
+"""Dialects whose reasoning may be a Claude model's."""
+
 CALLS_NEED_NO_RESULT: Final = frozenset({"gemini"})
 """Dialects that accept a text of the user directly after calls, in place of their results.
 
 Source: recordings of Gemini 2.0 and 2.5. A turn with fewer results than calls is refused.
+"""
+
+BLANK_TEXT_PARTS_THINKING: Final = frozenset({"anthropic-messages"})
+"""Dialects that keep a blank text between two blocks of thinking.
+
+The API refuses a blank text ("text content blocks must contain non-whitespace text"), and it
+refuses thinking whose place in the answer has changed. Anthropic's page "Preserved thinking" asks
+for the blocks of an answer as they were received (read 2026-11).
 """
 
 CALL_IDS_RETURN: Final = frozenset({"anthropic-messages"})
@@ -79,6 +91,20 @@ def results_follow_each_message(dialect: str, model_id: str | None) -> bool:
     'tool_calls' must be followed by tool messages responding to each 'tool_call_id'".
     """
     return dialect == "openai-chat" and _is(_OF_DEEPSEEK, model_id)
+
+
+def binds_reasoning(dialect: str, model_id: str) -> bool:
+    """Return whether reasoning of a model is refused when what was said before it has changed.
+
+    Claude models from 5.1 on bind it; Fable 5, Opus 5, Sonnet 5 and earlier models answer 200, and
+    so does Mythos 5.1. A name without a version is taken as that of a newer model. Sources:
+    Anthropic's pages "Preserved thinking" and "Troubleshooting thinking"; the profiles of
+    pydantic-ai 2.68, which were measured (read 2026-11).
+    """
+    if dialect not in _OF_CLAUDE or "claude" not in model_id:
+        return False
+    version = claude_version(model_id)
+    return version is None or (version >= (5, 1) and "mythos-5-1" not in model_id)
 
 
 def takes_late_system(model_id: str, *, was_given: bool) -> bool:

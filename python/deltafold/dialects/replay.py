@@ -10,14 +10,16 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeGuard, TypeVar, cast
 
-from deltafold.dialects.acceptance import arguments_may_be_any_text
+from deltafold.dialects.acceptance import arguments_may_be_any_text, binds_reasoning
 from deltafold.dialects.media import Source, source_of
 from deltafold.dialects.rendered import NoteCode, Object, Place, Rendering
 from deltafold.messages import (
     FileRefPart,
     ImagePart,
+    Message,
     MessagePart,
     TextPart,
+    ThinkingPart,
     ToolCallPart,
     ToolResultPart,
 )
@@ -28,6 +30,39 @@ T = TypeVar("T", bound=MessagePart)
 def is_plain_text(part: MessagePart) -> TypeGuard[TextPart]:
     """Return whether a part is nothing but a text that is not empty, as most parts are."""
     return type(part) is TextPart and part.provider_state is None and bool(part.text)
+
+
+def blanks_between_thinking(parts: Sequence[MessagePart]) -> set[int]:
+    """Return the positions of the blank texts that stand directly between two parts of thinking."""
+    return {
+        place
+        for place, part in enumerate(parts[1:-1], start=1)
+        if isinstance(part, TextPart)
+        and part.text.isspace()
+        and isinstance(parts[place - 1], ThinkingPart)
+        and isinstance(parts[place + 1], ThinkingPart)
+    }
+
+
+def unbound_message(message: Message) -> Message:
+    """Return an answer without the state of reasoning that is bound to what was said before it.
+
+    The reasoning stays, without its signature, so that the renderer notes that it is not sent.
+    """
+    if not any(_is_bound(part) for part in message.parts):
+        return message
+    parts = [
+        part.model_copy(update={"provider_state": None}) if _is_bound(part) else part
+        for part in message.parts
+    ]
+    return message.model_copy(update={"parts": parts})
+
+
+def _is_bound(part: MessagePart) -> bool:
+    state = part.provider_state
+    if state is None or not isinstance(part, ThinkingPart):
+        return False
+    return binds_reasoning(str(state.get("dialect")), str(state.get("modelId", "")))
 
 
 def compact(value: object) -> str:

@@ -15,6 +15,7 @@ from typing import Final, Literal, cast
 
 from deltafold.dialects import dialect_of
 from deltafold.dialects.acceptance import (
+    BLANK_TEXT_PARTS_THINKING,
     CALL_IDS_RETURN,
     CALLS_NEED_NO_RESULT,
     answer_needs_its_id,
@@ -24,7 +25,7 @@ from deltafold.dialects.acceptance import (
     results_follow_each_message,
 )
 from deltafold.dialects.media import source_of
-from deltafold.dialects.replay import compact
+from deltafold.dialects.replay import blanks_between_thinking, compact
 from deltafold.exceptions import MisuseError
 from deltafold.messages import KINDS_OF_ROLE as KINDS
 from deltafold.messages import (
@@ -285,7 +286,14 @@ class _Mender:
                 yield from self._stray(piece, turn)
             return
         before = len(self.problems)
-        parts = [part for piece in turn.pieces for part in self._part(piece, turn.role)]
+        keeps_blanks = self._dialect in BLANK_TEXT_PARTS_THINKING
+        given = [piece.part for piece in turn.pieces] if keeps_blanks else []
+        kept = blanks_between_thinking(given)
+        parts = [
+            part
+            for place, piece in enumerate(turn.pieces)
+            for part in ([piece.part] if place in kept else self._part(piece, turn.role))
+        ]
         if turn.role is Role.ASSISTANT:
             parts = self._without_lone_reasoning(parts, turn)
         if any(not isinstance(part, TextPart) or not is_blank(part, part.text) for part in parts):

@@ -2,8 +2,9 @@
 
 Laws: `system` is separate from the turns, and a later system message never changes it. Neighbouring
 turns of one speaker are one message. The results of all calls of a turn go into one user message,
-before any text. Thinking is sent back with its signature or dropped. Blank text is dropped. A body
-has at most four cache marks, and no mark lives longer than a mark before it.
+before any text. Thinking is sent back with its signature or dropped. Blank text is dropped, but not
+between two blocks of thinking. A body has at most four cache marks, and no mark lives longer than a
+mark before it.
 Source: the Messages API reference, summarised in the protocol notes on anthropic-messages, part 7
 (read 2026-11).
 """
@@ -166,9 +167,12 @@ def _takes_system(turn: Turn, rendering: Rendering) -> bool:
 
 
 def _messages(turns: Sequence[Turn], rendering: Rendering) -> list[Object]:
+    kept = _kept_blanks(turns, rendering)
     spoken = alternating(
         turns,
-        lambda item, turn: _blocks_of(item, turn.role, rendering),
+        lambda item, turn: (
+            _blank(item[1]) if item[0] in kept else _blocks_of(item, turn.role, rendering)
+        ),
         rendering,
         opening={"type": "text", "text": OPENING},
     )
@@ -186,6 +190,29 @@ def _messages(turns: Sequence[Turn], rendering: Rendering) -> list[Object]:
         {"role": speech.role, "content": _results_first(speech.blocks), **speech.members}
         for speech in spoken
     ]
+
+
+def _kept_blanks(turns: Sequence[Turn], rendering: Rendering) -> set[Place]:
+    """Return the places of the blank texts that part two blocks of thinking."""
+    kept: set[Place] = set()
+    for turn in turns:
+        if turn.role is not Role.ASSISTANT:
+            continue
+        parts = [part for _, part in turn.parts]
+        for place in replay.blanks_between_thinking(parts):
+            beside = (parts[place - 1], parts[place + 1])
+            if all(_is_signed(one, rendering) for one in beside):
+                kept.add(turn.parts[place][0])
+    return kept
+
+
+def _is_signed(part: MessagePart, rendering: Rendering) -> bool:
+    state = rendering.state(part)
+    return isinstance(part, ThinkingPart) and _thinking(part, state) is not None
+
+
+def _blank(part: MessagePart) -> list[Object]:
+    return [{"type": "text", "text": part.text}] if isinstance(part, TextPart) else []
 
 
 def _joined(spoken: Sequence[Speech]) -> list[Speech]:

@@ -1,0 +1,225 @@
+"""A provider of the Messages API that refuses reasoning which is bound to another conversation.
+
+In: requests over HTTP, and what the model says in its answers.  Out: streams with signed thinking,
+or the refusals that Anthropic documents.
+
+Laws: a signature is bound to `system`, `tools`, all earlier messages without cache marks, and the
+thinking before it. A leading run of thinking may be left out, one between others may not: then each
+later block fails. `drop_block` needs the beta header and adaptive thinking, and holds for one
+request.
+Source: Anthropic's pages "Preserved thinking", "Prefix checks on thinking blocks" and
+"Troubleshooting thinking" (read 2026-11).
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from deltafold.testing import Recording, ReplayServer
+from deltafold.testing.playlist import Request
+
+BETA: Final = "thinking-binding-controls-2026-08-01"
+
+Block: TypeAlias = dict[str, Any]
+_THINKING: Final = frozenset({"thinking", "redacted_thinking"})
+
+
+class Spot(NamedTuple):
+    """Place of a content block: its message, and its index there."""
+
+    message: int
+    block: int
+
+
+class Bond(NamedTuple):
+    """What a signature is bound to: a digest of the conversation, and the thinking before it."""
+
+    conversation: str
+    thinking: tuple[str, ...]
+
+
+class BindingServer(ReplayServer):
+    """Answers with a script, and refuses what does not fit its signatures.
+
+    Args:
+        script: the content blocks of each answer, thinking without a signature; the last answer is
+            given again when the script is at its end.
+        binds: whether the signatures are bound, as those of newer models.
+
+    Attributes:
+        bodies: the bodies of the accepted requests.
+        refusals: the messages of the refusals.
+        dropped: the blocks that were dropped, by request.
+    """
+
+    def __init__(self, script: Sequence[Sequence[Block]], *, binds: bool = True) -> None:
+        super().__init__()
+        self.binds = binds
+        self.script = list(script)
+        self.bodies: list[Block] = []
+        self.refusals: list[str] = []
+        self.dropped: list[list[str]] = []
+        self._bonds: dict[str, Bond] = {}
+        self._answered = 0
+
+    def answer_to(self, request: Request) -> Recording:
+        """Answer a request, or refuse it."""
+        self.requests.append(request)
+        body: Block = request.json()
+        failing = list(self._failing(body)) if self.binds else []
+        refusal = self._refusal(body, failing, request.headers.get("anthropic-beta", ""))
+        if refusal is not None:
+            self.refusals.append(refusal)
+            error = {"type": "invalid_request_error", "message": refusal}
+            return Recording.error(400, {"type": "error", "error": error})
+        self.bodies.append(body)
+        self.dropped.append([f"messages.{at.message}.content.{at.block}" for at in failing])
+        blocks = self.script[min(self._answered, len(self.script) - 1)]
+        self._answered += 1
+        return Recording.of_events(self._stream(_without(body, failing), blocks))
+
+    def _failing(self, body: Block) -> Iterator[Spot]:
+        has_failed = False
+        for at, block in _blocks(body):
+            bond = self._bonds.get(_mark(block)) if block.get("type") in _THINKING else None
+            if bond is None:
+                continue
+            now = _bond(body, at)
+            count = len(now.thinking)
+            is_suffix = now.thinking == bond.thinking[len(bond.thinking) - count :]
+            has_failed = has_failed or now.conversation != bond.conversation or not is_suffix
+            if has_failed:
+                yield at
+
+    def _refusal(self, body: Block, failing: Sequence[Spot], betas: str) -> str | None:
+        thinking = body.get("thinking") or {}
+        binding = thinking.get("block_binding")
+        if binding is not None and BETA not in betas:
+            return "thinking.block_binding: Extra inputs are not permitted"
+        if binding is not None and thinking.get("type") != "adaptive":
+            return "thinking.block_binding: only with adaptive thinking"
+        if failing and (binding or {}).get("prefix_mismatch_behavior") != "drop_block":
+            at = failing[0]
+            return (
+                f"messages.{at.message}.content.{at.block}: Invalid `signature` in `thinking` "
+                "block. The block is bound to a different conversation. Remove the block, or set "
+                '`thinking.block_binding.prefix_mismatch_behavior` to "drop_block".'
+            )
+        for place, message in enumerate(body["messages"]):
+            calls = {one["id"] for one in _content(message) if one["type"] == "tool_use"}
+            after = body["messages"][place + 1 : place + 2]
+            results = {one.get("tool_use_id") for one in _content(after[0])} if after else set()
+            if calls - results:
+                return f"messages.{place}: tool_use ids without tool_result: {calls - results}"
+        return None
+
+    def _stream(self, body: Block, blocks: Sequence[Block]) -> bytes:
+        message = {"id": f"msg_{self._answered}", "model": body["model"], "role": "assistant"}
+        if self.dropped[-1]:
+            message["input_transformations"] = [
+                {"type": "thinking_dropped", "path": path, "reason": "prefix_binding_mismatch"}
+                for path in self.dropped[-1]
+            ]
+        events: list[Block] = [{"type": "message_start", "message": message}]
+        said: list[Block] = []
+        for index, given in enumerate(blocks):
+            block = dict(given)
+            if block["type"] == "thinking":
+                whole = {
+                    **body,
+                    "messages": [*body["messages"], {"role": "assistant", "content": said}],
+                }
+                bond = _bond(whole, Spot(len(body["messages"]), len(said)))
+                digest = hashlib.sha256(json.dumps(bond).encode()).hexdigest()
+                block["signature"] = f"sig{digest[:24]}"
+                self._bonds[block["signature"]] = bond
+            said.append(block)
+            events += _events_of(index, block)
+        reason = "tool_use" if any(one["type"] == "tool_use" for one in said) else "end_turn"
+        events.append({"type": "message_delta", "delta": {"stop_reason": reason}})
+        events[-1]["usage"] = {"output_tokens": 20}
+        events.append({"type": "message_stop"})
+        wire = (f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events)
+        return "".join(wire).encode()
+
+
+def thinking_in(body: Block) -> list[str]:
+    """Return the signatures of a request."""
+    return [_mark(block) for _, block in _blocks(body) if block.get("type") in _THINKING]
+
+
+def _events_of(index: int, block: Block) -> Iterator[Block]:
+    deltas: list[Block] = []
+    start = dict(block)
+    match block["type"]:
+        case "thinking":
+            start |= {"thinking": "", "signature": ""}
+            deltas = [{"type": "thinking_delta", "thinking": block["thinking"]}]
+            deltas = deltas if block["thinking"] else []
+            deltas.append({"type": "signature_delta", "signature": block["signature"]})
+        case "text":
+            start["text"] = ""
+            deltas = [{"type": "text_delta", "text": block["text"]}]
+        case "tool_use":
+            start["input"] = {}
+            deltas = [{"type": "input_json_delta", "partial_json": json.dumps(block["input"])}]
+        case _:
+            pass
+    yield {"type": "content_block_start", "index": index, "content_block": start}
+    for delta in deltas:
+        yield {"type": "content_block_delta", "index": index, "delta": delta}
+    yield {"type": "content_block_stop", "index": index}
+
+
+def _mark(block: Block) -> str:
+    return str(block.get("signature") or block.get("data") or "")
+
+
+def _content(message: Block) -> list[Block]:
+    content = message["content"]
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
+
+
+def _blocks(body: Block) -> Iterator[tuple[Spot, Block]]:
+    for number, message in enumerate(body["messages"]):
+        for index, block in enumerate(_content(message)):
+            yield Spot(number, index), block
+
+
+def _bond(body: Block, at: Spot) -> Bond:
+    """Return what a block at a place is bound to."""
+    messages: list[object] = []
+    for number, message in enumerate(body["messages"][: at.message + 1]):
+        content = _content(message)
+        content = content[: at.block] if number == at.message else content
+        if content or number < at.message:
+            kept = [one for one in content if one.get("type") not in _THINKING]
+            messages.append([message["role"], kept])
+    said = [body.get("system"), body.get("tools"), messages]
+    text = json.dumps(_unmarked(said), sort_keys=True)
+    before = [_mark(one) for spot, one in _blocks(body) if spot < at and one["type"] in _THINKING]
+    return Bond(hashlib.sha256(text.encode()).hexdigest(), tuple(before))
+
+
+def _unmarked(value: object) -> object:
+    """Return a value without cache marks."""
+    if isinstance(value, dict):
+        return {key: _unmarked(one) for key, one in value.items() if key != "cache_control"}
+    return [_unmarked(one) for one in value] if isinstance(value, list) else value
+
+
+def _without(body: Block, spots: Sequence[Spot]) -> Block:
+    """Return a request without the blocks that were dropped."""
+    messages = [
+        {
+            **message,
+            "content": [
+                block
+                for index, block in enumerate(_content(message))
+                if (number, index) not in spots
+            ],
+        }
+        for number, message in enumerate(body["messages"])
+    ]
+    return {**body, "messages": messages}

@@ -14,7 +14,7 @@ Source: Anthropic's pages "Preserved thinking", "Prefix checks on thinking block
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 from deltafold.testing import Recording, ReplayServer
 from deltafold.testing.playlist import Request
@@ -66,7 +66,7 @@ class BindingServer(ReplayServer):
     def answer_to(self, request: Request) -> Recording:
         """Answer a request, or refuse it."""
         self.requests.append(request)
-        body: Block = request.json()
+        body: Block = dict(cast("Block", request.json()))
         failing = list(self._failing(body)) if self.binds else []
         refusal = self._refusal(body, failing, request.headers.get("anthropic-beta", ""))
         if refusal is not None:

@@ -207,6 +207,9 @@ def test_helpers_read_the_parts() -> None:
         '{"a',
         "ls",
     ]
+    # The message has every member, that of a failed one too.
+    assert message.runnable_tool_calls == []
+    message.meta.is_api_error_message = False
     assert [call.arguments for call in message.runnable_tool_calls] == [
         {"a": 1.5},
         {},

@@ -11,14 +11,14 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final, Literal, TypedDict, cast
 
-CONTRACT_VERSION: Final = "1.2"
+CONTRACT_VERSION: Final = "1.3"
 """Version of the delta contract.
 
 1.1 added the delta kind `part` and the part kind `provider` to the nine kinds of 1.0. 1.2 added the
-delta kind `part_end`.
+delta kind `part_end`. 1.3 added the error code `replay_refused`.
 
 >>> deltafold.CONTRACT_VERSION
-'1.2'
+'1.3'
 """
 
 
@@ -70,6 +70,7 @@ class ErrorCode(StrEnum):
     NOT_FOUND = "not_found"
     INVALID_REQUEST = "invalid_request"
     CONTEXT_LENGTH_EXCEEDED = "context_length_exceeded"
+    REPLAY_REFUSED = "replay_refused"
     RATE_LIMITED = "rate_limited"
     QUOTA_EXCEEDED = "quota_exceeded"
     OVERLOADED = "overloaded"

@@ -88,7 +88,8 @@ def _box(style: str, text: str) -> str:
 
 def _state_of(call: ToolCallPart, not_runnable: Mapping[str, str]) -> str:
     why = not_runnable.get(call.tool_call_id)
-    state = [call.tool_call_id] if why is None else [call.tool_call_id, f"not runnable: {why}"]
+    state = [call.tool_call_id, "incomplete" if call.incomplete else ""]
+    state += [] if why is None else [f"not runnable: {why}"]
     return f'<span style="{_DIM}">{escape(" ".join(filter(None, state)))}</span>'
 
 

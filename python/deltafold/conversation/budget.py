@@ -20,17 +20,24 @@ from uuid import UUID
 
 from deltafold.conversation.context import ContextMessage
 from deltafold.conversation.entries import CompactionEntry, HistoryEntry, ModelOutputEntry
-from deltafold.conversation.plan import Levels, Plan, behind_summaries, first_screens
+from deltafold.conversation.plan import (
+    Levels,
+    Plan,
+    before_repairs,
+    behind_summaries,
+    first_screens,
+)
 from deltafold.conversation.projection import (
     live_screen_of,
     shown,
     to_messages,
-    without_bound_reasoning,
+    without_reasoning,
 )
 from deltafold.conversation.sections import LevelOfDetail
 from deltafold.conversation.state import AgentState
 from deltafold.conversation.tokens import CountTokens, TokenCounter, estimate_tokens
 from deltafold.conversation.tools import Tool
+from deltafold.dialects.replay import unbound_message, unsigned_message
 from deltafold.exceptions import MisuseError
 from deltafold.messages import Message
 from deltafold.tool_specs import ToolSpec
@@ -136,7 +143,12 @@ def whole_context(state: AgentState) -> list[ContextMessage]:
     """
     entries = state.visible_entries()
     screens = first_screens([live_screen_of(entry) for entry in entries])
-    levels = Levels([LevelOfDetail.LIVE] * len(entries), screens, behind_summaries(entries, state))
+    levels = Levels(
+        [LevelOfDetail.LIVE] * len(entries),
+        screens,
+        behind_summaries(entries, state),
+        before_repairs(entries),
+    )
     return context_of(state, entries, levels)
 
 
@@ -148,8 +160,10 @@ def context_of(
     for place, (entry, level) in enumerate(zip(entries, chosen.levels, strict=True)):
         if level is None:
             continue
-        if place in chosen.rebound and isinstance(entry, ModelOutputEntry):
-            context.append(without_bound_reasoning(entry))
+        if place in chosen.refused and isinstance(entry, ModelOutputEntry):
+            context.append(without_reasoning(entry, unsigned_message))
+        elif place in chosen.rebound and isinstance(entry, ModelOutputEntry):
+            context.append(without_reasoning(entry, unbound_message))
         else:
             context.append(shown(entry, level, has_screen=place in chosen.screens))
     return context

@@ -25,6 +25,7 @@ from deltafold.conversation.entries import (
     ModelOutputEntry,
     ToolResultsEntry,
 )
+from deltafold.conversation.frozen import kept_message
 from deltafold.conversation.projection import (
     aligned_messages,
     live_screen_of,
@@ -40,6 +41,7 @@ from deltafold.conversation.sections import (
 from deltafold.conversation.state import AgentState
 from deltafold.conversation.tokens import TokenCounter
 from deltafold.conversation.tools import Tool
+from deltafold.dialects.refused_replay import REPAIRED
 from deltafold.tool_specs import ToolSpec
 
 CUT_SHARE: Final = 0.75
@@ -60,12 +62,14 @@ class Levels:
         levels: one level per entry; None leaves the entry out.
         screens: the places of the entries that are shown with their live screen.
         rebound: the places of the answers whose bound reasoning is not sent again.
+        refused: the places of the answers whose reasoning a provider has refused.
         tokens: the tokens of the context.
     """
 
     levels: list[LevelOfDetail | None]
     screens: set[int] = field(default_factory=set[int])
     rebound: set[int] = field(default_factory=set[int])
+    refused: set[int] = field(default_factory=set[int])
     tokens: int = 0
 
 
@@ -104,6 +108,7 @@ class Plan:
         """Choose the levels for a budget: request by request, as the conversation grew."""
         chosen = Levels([LevelOfDetail.LIVE] * len(self.entries), tokens=self.fixed)
         chosen.rebound |= self._rebound
+        chosen.refused |= before_repairs(self.entries)
         cuts = _Cuts(self, chosen, budget)
         asked = [place for place, entry in enumerate(self.entries) if isinstance(entry, _Read)]
         begin = 0
@@ -273,6 +278,20 @@ def behind_summaries(entries: Sequence[HistoryEntry], state: AgentState) -> set[
         elif isinstance(entry, ModelOutputEntry) and number < newest_summary:
             found.add(place)
     return found
+
+
+def before_repairs(entries: Sequence[HistoryEntry]) -> set[int]:
+    """Return the places of the answers before the last request that was sent again without them.
+
+    What a provider has refused once, it refuses in each later request.
+    """
+    answers = [place for place, one in enumerate(entries) if isinstance(one, ModelOutputEntry)]
+    for place in reversed(answers):
+        message = kept_message(entries[place])
+        codes = [] if message is None else [one.get("code") for one in message.meta.warnings]
+        if REPAIRED in codes:
+            return {one for one in answers if one < place}
+    return set()
 
 
 def _is_as_live(sections: LevelOfDetailSections, level: LevelOfDetail) -> bool:

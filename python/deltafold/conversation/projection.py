@@ -9,7 +9,7 @@ whole, becomes that message.
 Source: the conversation history blueprint, "ContextMessage interfaces" and "mix-ins".
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final, Generic, TypeAlias, TypeVar
@@ -44,7 +44,7 @@ from deltafold.conversation.sections import (
     to_plain_text,
     without_live_screen,
 )
-from deltafold.dialects.replay import result_items, unbound_message
+from deltafold.dialects.replay import result_items
 from deltafold.messages import (
     ContentPart,
     Message,
@@ -372,11 +372,13 @@ def live_screen_of(entry: HistoryEntry) -> str | None:
             return None
 
 
-def without_bound_reasoning(entry: ModelOutputEntry) -> ModelOutputEntry:
-    """Return an answer whose reasoning is not bound to the conversation before it."""
+def without_reasoning(
+    entry: ModelOutputEntry, change: Callable[[Message], Message]
+) -> ModelOutputEntry:
+    """Return an answer whose message is changed so that some reasoning is not sent again."""
     message = kept_message(entry)
-    unbound = None if message is None else unbound_message(message)
-    return entry if unbound is message else replace(entry, message=unbound)
+    changed = None if message is None else change(message)
+    return entry if changed is message else replace(entry, message=changed)
 
 
 def recorded_messages(entries: Sequence[HistoryEntry]) -> list[Message]:

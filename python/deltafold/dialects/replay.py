@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeGuard, TypeVar, cast
 
+from deltafold.contract import json_object
 from deltafold.dialects.acceptance import arguments_may_be_any_text, binds_reasoning
 from deltafold.dialects.media import Source, source_of
 from deltafold.dialects.rendered import NoteCode, Object, Place, Rendering
@@ -56,6 +57,28 @@ def unbound_message(message: Message) -> Message:
         for part in message.parts
     ]
     return message.model_copy(update={"parts": parts})
+
+
+def unsigned_message(message: Message) -> Message:
+    """Return an answer without reasoning state and signatures, which its provider has refused."""
+    parts = [_unsigned(part) for part in message.parts]
+    if all(one is part for one, part in zip(parts, message.parts, strict=True)):
+        return message
+    return message.model_copy(update={"parts": parts})
+
+
+def _unsigned(part: MessagePart) -> MessagePart:
+    state = part.provider_state
+    data = None if state is None else json_object(state.get("data"))
+    if state is None or data is None:
+        return part
+    if isinstance(part, ThinkingPart):
+        return part.model_copy(update={"provider_state": None})
+    # The id of an item belongs to the reasoning before it.
+    kept = {name: value for name, value in data.items() if name not in {"thoughtSignature", "id"}}
+    if len(kept) == len(data):
+        return part
+    return part.model_copy(update={"provider_state": {**state, "data": kept}})
 
 
 def _is_bound(part: MessagePart) -> bool:

@@ -355,6 +355,7 @@ class Model(Streaming, Generic[ConfigT]):
             invocation_state=invocation_state,
             continued=continue_from,
             expected=expected,
+            repairs=repair == "auto",
         )
 
     def _ask_for(
@@ -407,6 +408,7 @@ class Model(Streaming, Generic[ConfigT]):
         tool_names: Mapping[str, str] | None = None,
         continued: Message | None = None,
         expected: Expected[Any, Any] | None = None,
+        repairs: bool = False,
     ) -> Prepared:
         caller = self._clients.caller(kind)
         if caller.sdk is not None and self.dialect in self._vendor.paths:
@@ -455,6 +457,7 @@ class Model(Streaming, Generic[ConfigT]):
             self._telemetry or CURRENT.telemetry,
             continued,
             expected,
+            repairs=repairs,
         )
 
     def stream_choices(

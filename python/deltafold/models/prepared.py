@@ -8,12 +8,16 @@ times as long. What only telemetry, the log or a failure needs is made for them.
 """
 
 import contextlib
-from collections.abc import Awaitable, Generator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from logging import INFO
 from typing import Any, Final, cast
 
+from deltafold._core import MAX_REFUSAL_BYTES
+from deltafold.contract import ErrorCode
 from deltafold.dialects import Dialect
+from deltafold.dialects.refused_replay import REPAIRED, without_refused
+from deltafold.error_mapping import ErrorFields, ErrorMapper
 from deltafold.messages import Message
 from deltafold.models import call_log, continuing, resuming
 from deltafold.models.call_log import LOGGER
@@ -32,6 +36,8 @@ from deltafold.transports.sources import AsyncSource, Source
 INCLUDED_LOGPROBS: Final = "message.output_text.logprobs"
 """Word of a Responses request that asks for log probabilities."""
 
+
+_BAD_REQUEST: Final = 400
 
 _RESUMABLE: Final = "openai-responses"
 """Dialect whose responses can be read again after a loss of the connection."""
@@ -76,6 +82,7 @@ class Prepared(CallContext):
         continued: the answer that the call continues.
         expected: the output that the answer is expected to hold, None without one.
         sent: the request as the hook left it, after it was sent.
+        repairs: whether a request whose reasoning is refused is sent once more without it.
     """
 
     caller: Caller
@@ -91,6 +98,7 @@ class Prepared(CallContext):
     continued: Message | None = None
     expected: Expected[Any, Any] | None = None
     sent: PreparedRequest | None = None
+    repairs: bool = False
 
     @property
     def facts(self) -> CallFacts:
@@ -136,7 +144,7 @@ class Prepared(CallContext):
             with as_caller_errors():
                 self.before_request(context)
                 request = self.sent = self.changed(context)
-        source = self.caller.open(request)
+        source = self.caller.open(request) if not self.repairs else self._opened(request)
         if not self._is_resumable(request):
             return source
         return resuming.resuming(
@@ -145,7 +153,7 @@ class Prepared(CallContext):
 
     def open_async(self) -> Awaitable[AsyncSource]:
         """Send the request and return the unread response."""
-        if self.before_request is not None or self.row.name == _RESUMABLE:
+        if self.before_request is not None or self.repairs or self.row.name == _RESUMABLE:
             return self._open_in_steps(self.before_request)
         return self.caller.open_async(self.request)
 
@@ -159,12 +167,81 @@ class Prepared(CallContext):
                 if waiting is not None:
                     await waiting
                 request = self.sent = self.changed(context)
-        source = await self.caller.open_async(request)
+        opened = self.caller.open_async if not self.repairs else self._opened_async
+        source = await opened(request)
         if not self._is_resumable(request):
             return source
         return resuming.resuming_async(
             source, lambda rest: self.caller.open_async(_of(request, rest)), self._note
         )
+
+    def _opened(self, request: PreparedRequest) -> Source:
+        """Send a request, and once more if its reasoning is refused."""
+        try:
+            source = self.caller.open(request)
+        except Exception as exception:
+            repaired = self._without_refused(request, ErrorMapper().map(exception))
+            if repaired is None:
+                raise
+            return self.caller.open(repaired)
+        if source.status != _BAD_REQUEST:
+            return source
+        body = bytearray()
+        # A refusal that breaks off stays a refusal.
+        with contextlib.suppress(Exception):
+            for chunk in source.chunks:
+                body += chunk
+                if len(body) >= MAX_REFUSAL_BYTES:
+                    break
+        repaired = self._without_refused(request, _refusal(source, body))
+        if repaired is None:
+            return replace(source, chunks=iter((bytes(body),)))
+        source.close()
+        return self.caller.open(repaired)
+
+    async def _opened_async(self, request: PreparedRequest) -> AsyncSource:
+        """Send a request, and once more if its reasoning is refused."""
+        try:
+            source = await self.caller.open_async(request)
+        except Exception as exception:
+            repaired = self._without_refused(request, ErrorMapper().map(exception))
+            if repaired is None:
+                raise
+            return await self.caller.open_async(repaired)
+        if source.status != _BAD_REQUEST:
+            return source
+        body = bytearray()
+        with contextlib.suppress(Exception):
+            async for chunk in source.chunks:
+                body += chunk
+                if len(body) >= MAX_REFUSAL_BYTES:
+                    break
+        repaired = self._without_refused(request, _refusal(source, body))
+        if repaired is None:
+            return replace(source, chunks=_only(bytes(body)))
+        await source.close()
+        return await self.caller.open_async(repaired)
+
+    def _without_refused(
+        self, request: PreparedRequest, error: ErrorFields
+    ) -> PreparedRequest | None:
+        """Return the request without refused reasoning, None for another refusal."""
+        if error.code is not ErrorCode.REPLAY_REFUSED:
+            return None
+        repaired = without_refused(self.row.name, request.body, error.message, self.model_id)
+        if repaired is None:
+            return None
+        self._note(REPAIRED, f"sent again without the reasoning that was refused: {error.message}")
+        headers = dict(request.headers)
+        for name, value in repaired.headers.items():
+            known = {**self.caller.headers, **headers}
+            given = [one for key, one in known.items() if key.lower() == name]
+            headers = {key: one for key, one in headers.items() if key.lower() != name}
+            headers[name] = ",".join([*given[-1:], value])
+        content = encoded(repaired.body, opaque=self.caller.sdk is not None)
+        sent = replace(request, body=repaired.body, headers=headers, content=content)
+        self.sent = sent
+        return sent
 
     def _is_resumable(self, request: PreparedRequest) -> bool:
         # The client of an SDK opens its own kinds of requests alone.
@@ -201,6 +278,14 @@ class Prepared(CallContext):
             query=context.query,
             content=encoded(context.body, opaque=self.caller.sdk is not None),
         )
+
+
+def _refusal(source: Source | AsyncSource, body: bytearray) -> ErrorFields:
+    return ErrorMapper().map_response(source.status, source.headers, bytes(body))
+
+
+async def _only(body: bytes) -> AsyncIterator[bytes]:
+    yield body
 
 
 def _of(request: PreparedRequest, rest: PreparedRequest) -> PreparedRequest:

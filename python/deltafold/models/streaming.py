@@ -104,8 +104,10 @@ class Streaming(Messaging):
             invocation_state: the caller's own objects, for hooks; they are never sent.
             request_metadata: its `run_id` becomes the run id of the deltas.
             tee: receives the bytes of the response as they arrive; its result is awaited.
-            repair: "auto" repairs parts of the conversation that the provider would refuse; "none"
-                sends it unchanged. The problems are in the message's warnings in both cases.
+            repair: "auto" repairs parts of the conversation that the provider would refuse, and
+                sends a request once more without its reasoning if that was refused (warning
+                `replay_repaired`); "none" sends it unchanged. The problems are in the message's
+                warnings in both cases.
             strict: whether a conversation that the provider would refuse raises instead.
             continue_from: an answer to the conversation that broke off, such as `partial_message`
                 of a `ModelError`. The deltas are those of its rest; the message has both, and a

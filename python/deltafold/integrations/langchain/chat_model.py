@@ -178,7 +178,8 @@ class ChatDeltafold(BaseChatModel):
             settings["provider_tools"] = [*known, *of_provider]
         choice = choice_of(given.get("tool_choice"))
         conversation = conversation_of(messages, self._client.dialect)
-        return conversation, {"tool_specs": tools, "tool_choice": choice, **settings}
+        options = {"tool_specs": tools, "tool_choice": choice, "repair": "auto"}
+        return conversation, {**options, **settings}
 
     def _generate(
         self,

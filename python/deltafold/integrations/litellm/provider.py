@@ -101,7 +101,7 @@ class DeltafoldLLM(CustomLLM):
         client = self.model_of(model, options.get("api_key"), options.get("api_base"))
         parameters: Mapping[str, Any] = options.get("optional_params") or {}
         headers: Mapping[str, Any] = options.get("headers") or {}
-        arguments = arguments_of(client, model, parameters, headers)
+        arguments = {"repair": "auto", **arguments_of(client, model, parameters, headers)}
         return client, conversation_of(messages), arguments
 
 

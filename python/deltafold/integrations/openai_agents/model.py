@@ -181,7 +181,8 @@ class DeltafoldAgentsModel(AgentsModel):
         if include:
             fields["include"] = include
         conversation = conversation_of(instructions, given)
-        return conversation, {"tool_specs": specs, "tool_choice": choice, **fields, **of_provider}
+        options = {"tool_specs": specs, "tool_choice": choice, "repair": "auto"}
+        return conversation, {**options, **fields, **of_provider}
 
     @contextmanager
     def _span(

@@ -126,6 +126,7 @@ class DeltafoldModel(Model[Any]):
                 tool_choice=asked.choice,
                 stream=False,
                 output=None,
+                repair="auto",
                 **asked.fields,
             )
         except ModelError as error:
@@ -153,7 +154,7 @@ class DeltafoldModel(Model[Any]):
         settings, parameters = self.prepare_request(model_settings, model_request_parameters)
         asked = await self._asked(messages, settings, parameters)
         stream = self.client.stream(
-            asked.messages, asked.tools, tool_choice=asked.choice, **asked.fields
+            asked.messages, asked.tools, tool_choice=asked.choice, repair="auto", **asked.fields
         )
         async with stream:
             response = self._response(parameters, stream.batches())

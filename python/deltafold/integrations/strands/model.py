@@ -110,6 +110,7 @@ class DeltafoldStrandsModel(StrandsModel):
             tool_choice=_choice(tool_choice) if tools else None,
             invocation_state=invocation_state,
             output=None,
+            repair="auto",
         )
         events = Events()
         feed = events.feed

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use super::logprobs::Logprobs;
 
 /// Version of the contract; `CONTRACT_VERSION` in Python.
-pub const CONTRACT_VERSION: &str = "1.2";
+pub const CONTRACT_VERSION: &str = "1.3";
 
 macro_rules! closed_list {
     ($(#[$meta:meta])* $name:ident { $($(#[$vmeta:meta])* $variant:ident = $text:literal,)+ }) => {
@@ -104,6 +104,8 @@ closed_list! {
         InvalidRequest = "invalid_request",
         /// The prompt is too long.
         ContextLengthExceeded = "context_length_exceeded",
+        /// Reasoning or a signature of the history was refused: it is bound to another conversation, or it is not valid.
+        ReplayRefused = "replay_refused",
         /// Too many requests.
         RateLimited = "rate_limited",
         /// The credit or quota is used up.

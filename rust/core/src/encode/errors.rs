@@ -36,6 +36,7 @@ pub fn openai_type(code: ErrorCode) -> &'static str {
         | ErrorCode::NotFound
         | ErrorCode::InvalidRequest
         | ErrorCode::ContextLengthExceeded
+        | ErrorCode::ReplayRefused
         | ErrorCode::ContentBlocked => "invalid_request_error",
         ErrorCode::RateLimited | ErrorCode::QuotaExceeded => "rate_limit_error",
         ErrorCode::Overloaded
@@ -66,6 +67,7 @@ pub fn status(code: ErrorCode) -> u16 {
         ErrorCode::NotFound => 404,
         ErrorCode::InvalidRequest
         | ErrorCode::ContextLengthExceeded
+        | ErrorCode::ReplayRefused
         | ErrorCode::ContentBlocked => 400,
         ErrorCode::RateLimited | ErrorCode::QuotaExceeded => 429,
         ErrorCode::Overloaded => 503,

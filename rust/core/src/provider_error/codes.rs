@@ -20,6 +20,19 @@ const TOO_LONG: [&str; 9] = [
     "too many tokens:",
 ];
 
+/// Phrases, in lower case, of messages about reasoning or a signature that was sent back and refused.
+///
+/// Source: Anthropic's page "Troubleshooting thinking", which Bedrock's errors repeat; Google's page "Thought signatures" and
+/// errors of its API (read 2026-11).
+const REPLAY_REFUSED: [&str; 6] = [
+    "invalid `signature` in `thinking` block",
+    "blocks in the latest assistant message cannot be modified",
+    "corrupted thought signature",
+    "thought signature is not valid",
+    "missing a `thought_signature`",
+    "missing a thought_signature",
+];
+
 /// The error codes of all protocols.
 ///
 /// One classifier reads the words of all of them, because gateways copy the error of one protocol into the body of another.
@@ -133,7 +146,7 @@ pub(super) fn from_status(status: u16) -> Option<ErrorCode> {
     })
 }
 
-/// Refine a general code by phrases of the message: a context that is too long, or an overload.
+/// Refine a general code by phrases of the message: a context that is too long, refused reasoning, or an overload.
 pub(super) fn refined(code: ErrorCode, message: &str) -> ErrorCode {
     if !matches!(code, ErrorCode::InvalidRequest | ErrorCode::ServerError) {
         return code;
@@ -141,6 +154,8 @@ pub(super) fn refined(code: ErrorCode, message: &str) -> ErrorCode {
     let message = message.to_ascii_lowercase();
     if TOO_LONG.iter().any(|phrase| message.contains(phrase)) {
         ErrorCode::ContextLengthExceeded
+    } else if REPLAY_REFUSED.iter().any(|phrase| message.contains(phrase)) {
+        ErrorCode::ReplayRefused
     } else if code == ErrorCode::ServerError && message.contains("overloaded") {
         ErrorCode::Overloaded
     } else {

@@ -8,7 +8,7 @@
 //!    `x-amzn-errortype`, `type`, `status`;
 //! 2. a number in the body that is used as HTTP status;
 //! 3. the HTTP status;
-//! 4. phrases of the message (context length and overload only).
+//! 4. phrases of the message (context length, refused reasoning and overload only).
 //!
 //! Many servers call every 4xx an "invalid request", so a more specific word or status wins over this word.
 //! `x-should-retry` overrides `retryable`.

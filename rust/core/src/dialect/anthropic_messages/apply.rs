@@ -70,8 +70,9 @@ impl Protocol for State {
                     sink.end();
                 }
             }
-            Event::MessageDelta { stop_reason, facts, usage } => {
+            Event::MessageDelta { stop_reason, facts, usage, transformations } => {
                 sink.details(facts.known());
+                warn_of_transformations(transformations, sink);
                 sink.merge_usage(usage, &FACTS.usage);
                 if let Some(reason) = stop_reason {
                     finish(reason, sink);
@@ -107,7 +108,7 @@ fn finish(reason: Str<'_>, sink: &mut DeltaSink<'_>) {
 
 impl State {
     fn message(&mut self, message: Message<'_>, whole: bool, sink: &mut DeltaSink<'_>) {
-        let Message { id, model, content, stop_reason, usage, facts } = message;
+        let Message { id, model, content, stop_reason, usage, transformations, facts } = message;
         let new_id = id.map(|id| id.text());
         if self.seen_message {
             if self.message_id == new_id {
@@ -126,6 +127,7 @@ impl State {
         self.message_id = new_id;
         sink.identity(model, id);
         sink.details(facts.known());
+        warn_of_transformations(transformations, sink);
         sink.merge_usage(usage, &FACTS.usage);
         if let Some(content) = content {
             let mut last: Option<Block> = None;
@@ -352,4 +354,31 @@ impl State {
 
 fn sign(part: PartHandle, signature: Str<'_>, sink: &mut DeltaSink<'_>) {
     sink.part_state(part, &json::object(|state| state.wire_text("signature", signature)));
+}
+
+/// Warn of changes that the API made of the request: thinking that it dropped, or that it would have dropped.
+fn warn_of_transformations(list: Option<&str>, sink: &mut DeltaSink<'_>) {
+    let Some(list) = list else { return };
+    let mut changes = Vec::new();
+    // `read` validated the JSON, so that an error here only means a value that is not a list of objects.
+    let _ = Reader::trusted(list).maybe_array(|reader| {
+        let (mut kind, mut path, mut reason) = (None, None, None);
+        reader.maybe_object(|reader, key| {
+            match key {
+                "type" => kind = reader.filled_string()?,
+                "path" => path = reader.filled_string()?,
+                "reason" => reason = reader.filled_string()?,
+                _ => reader.skip()?,
+            }
+            Ok(())
+        })?;
+        let words: Vec<_> =
+            [kind, path, reason].into_iter().flatten().map(|word| word.text()).collect();
+        changes.extend((!words.is_empty()).then(|| words.join(" ")));
+        Ok(())
+    });
+    if !changes.is_empty() {
+        let message = format!("the provider changed the request: {}", changes.join(", "));
+        sink.warn("input_transformed", &message, None);
+    }
 }

@@ -51,6 +51,7 @@ pub const FACTS: Facts = Facts {
                 400,
             ),
             (Row::as_word(ErrorCode::ContextLengthExceeded, "invalid_request_error"), 400),
+            (Row::as_word(ErrorCode::ReplayRefused, "invalid_request_error"), 400),
             (Row::own(ErrorCode::RateLimited, &["rate_limit_error"]), 429),
             (Row::own(ErrorCode::QuotaExceeded, &["billing_error"]), 402),
             (Row::own(ErrorCode::Overloaded, &["overloaded_error"]), 529),

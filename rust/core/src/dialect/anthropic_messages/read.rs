@@ -42,6 +42,8 @@ pub enum Event<'a> {
         facts: Facts<'a>,
         /// Cumulative counts.
         usage: Option<&'a str>,
+        /// Changes that the API made of the request: a JSON array.
+        transformations: Option<&'a str>,
     },
     /// `message_stop`.
     MessageStop,
@@ -61,6 +63,8 @@ pub struct Message<'a> {
     pub(super) content: Option<&'a str>,
     pub(super) stop_reason: Option<Str<'a>>,
     pub(super) usage: Option<&'a str>,
+    /// Changes that the API made of the request, such as thinking that it dropped: a JSON array.
+    pub(super) transformations: Option<&'a str>,
     pub(super) facts: Facts<'a>,
 }
 
@@ -75,6 +79,7 @@ impl<'a> Message<'a> {
                 "content" => message.content = Some(reader.raw()?),
                 "stop_reason" => message.stop_reason = reader.filled_string()?,
                 "usage" => message.usage = reader.opt_raw()?,
+                "input_transformations" => message.transformations = reader.opt_raw()?,
                 _ if message.facts.read(reader, key)? => {}
                 _ => reader.ignore()?,
             }
@@ -172,7 +177,9 @@ impl Template for EventTemplate {
             // A block without an object is not in the frame.
             Event::BlockStart { index, block } => Self::BlockStart(index, tokens.raw(block)),
             Event::BlockStop { index } => Self::BlockStop(index),
-            Event::MessageDelta { stop_reason, facts, usage } if facts == Facts::default() => {
+            Event::MessageDelta { stop_reason, facts, usage, transformations: None }
+                if facts == Facts::default() =>
+            {
                 let usage = usage.map(|usage| tokens.raw(usage));
                 Self::MessageDelta(stop_reason.map(|text| tokens.rarely_changing(text)), usage)
             }
@@ -223,6 +230,7 @@ impl EventTemplate {
                 stop_reason: stop_reason.map(&text),
                 facts: Facts::default(),
                 usage: usage.map(raw),
+                transformations: None,
             },
             Self::MessageStop => Event::MessageStop,
             Self::Delta(_) | Self::Ping => Event::Ping,
@@ -239,6 +247,7 @@ pub(super) fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>) -> Result<Even
     let mut block = "{}";
     let mut message = Message::default();
     let mut usage = None;
+    let mut transformations = None;
     let mut error = false;
     reader.object(|reader, key| {
         match key {
@@ -252,6 +261,7 @@ pub(super) fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>) -> Result<Even
             "content_block" => block = reader.raw()?,
             "message" => message = Message::read(reader)?,
             "usage" => usage = reader.opt_raw()?,
+            "input_transformations" => transformations = reader.opt_raw()?,
             "error" => error = reader.opt_raw()?.is_some(),
             _ => reader.ignore()?,
         }
@@ -269,9 +279,12 @@ pub(super) fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>) -> Result<Even
             let message = Message::read(&mut Reader::trusted(frame.json))?;
             Event::Message { message, whole: true }
         }
-        "message_delta" => {
-            Event::MessageDelta { stop_reason: delta.stop_reason, facts: delta.facts, usage }
-        }
+        "message_delta" => Event::MessageDelta {
+            stop_reason: delta.stop_reason,
+            facts: delta.facts,
+            usage,
+            transformations,
+        },
         "message_stop" => Event::MessageStop,
         "ping" => Event::Ping,
         "error" => Event::Error(frame.json),

@@ -56,6 +56,7 @@ pub const FACTS: Facts = Facts {
             (Row::own(ErrorCode::NotFound, &["ResourceNotFoundException"]), 404),
             (Row::own(ErrorCode::InvalidRequest, &["ValidationException"]), 400),
             (Row::as_word(ErrorCode::ContextLengthExceeded, "ValidationException"), 400),
+            (Row::as_word(ErrorCode::ReplayRefused, "ValidationException"), 400),
             (Row::own(ErrorCode::RateLimited, &["ThrottlingException"]), 429),
             (Row::own(ErrorCode::QuotaExceeded, &["ServiceQuotaExceededException"]), 400),
             (

@@ -162,6 +162,7 @@ fn exception(code: ErrorCode) -> (&'static str, u16) {
         | ErrorCode::NotFound
         | ErrorCode::InvalidRequest
         | ErrorCode::ContextLengthExceeded
+        | ErrorCode::ReplayRefused
         | ErrorCode::ContentBlocked => ("validationException", 400),
         ErrorCode::RateLimited | ErrorCode::QuotaExceeded => ("throttlingException", 429),
         ErrorCode::Overloaded => ("serviceUnavailableException", 503),

@@ -52,6 +52,7 @@ const STATUS_ONLY: &[(Row<ErrorCode>, u16)] = &[
     (Row::none(ErrorCode::NotFound), 404),
     (Row::none(ErrorCode::InvalidRequest), 400),
     (Row::none(ErrorCode::ContextLengthExceeded), 400),
+    (Row::none(ErrorCode::ReplayRefused), 400),
     (Row::none(ErrorCode::RateLimited), 429),
     (Row::none(ErrorCode::QuotaExceeded), 402),
     (Row::none(ErrorCode::Overloaded), 503),

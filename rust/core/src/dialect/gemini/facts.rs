@@ -75,6 +75,7 @@ pub const FACTS: Facts = Facts {
             (Row::own(ErrorCode::NotFound, &["NOT_FOUND"]), 404),
             (Row::own(ErrorCode::InvalidRequest, &["INVALID_ARGUMENT"]), 400),
             (Row::as_word(ErrorCode::ContextLengthExceeded, "INVALID_ARGUMENT"), 400),
+            (Row::as_word(ErrorCode::ReplayRefused, "INVALID_ARGUMENT"), 400),
             (Row::own(ErrorCode::RateLimited, &["RESOURCE_EXHAUSTED"]), 429),
             (Row::as_word(ErrorCode::QuotaExceeded, "RESOURCE_EXHAUSTED"), 429),
             (Row::own(ErrorCode::Overloaded, &["UNAVAILABLE"]), 503),

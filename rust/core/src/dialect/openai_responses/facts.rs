@@ -34,6 +34,7 @@ pub const FACTS: Facts = Facts {
             (Row::own(ErrorCode::NotFound, &["model_not_found"]), 404),
             (Row::none(ErrorCode::InvalidRequest), 400),
             (Row::own(ErrorCode::ContextLengthExceeded, &["context_length_exceeded"]), 400),
+            (Row::own(ErrorCode::ReplayRefused, &["invalid_encrypted_content"]), 400),
             (Row::own(ErrorCode::RateLimited, &["rate_limit_exceeded"]), 429),
             (Row::own(ErrorCode::QuotaExceeded, &["insufficient_quota"]), 429),
             (Row::own(ErrorCode::Overloaded, &["server_is_overloaded"]), 503),

@@ -13,6 +13,7 @@ from typing import NamedTuple, Self, TypeAlias, TypeVar, cast
 
 from deltafold.contract import json_object
 from deltafold.dialects.aliases import Aliases
+from deltafold.dialects.model_names import is_state_of
 from deltafold.dialects.settings import ModelConfig
 from deltafold.dialects.settings_table import SettingTable, write_settings
 from deltafold.messages import Message, MessagePart, TextPart
@@ -234,13 +235,13 @@ class Rendering:
     def state(self, part: MessagePart) -> Mapping[str, object]:
         """Return the part's provider state if it belongs to this dialect and model, else nothing.
 
-        State without a model belongs to every model of its dialect: the caller wrote it.
+        A model may have another name in the state than in the settings.
         """
         state = part.provider_state
         if state is None or state.get("dialect") != self.dialect:
             return {}
         data = state.get("data")
-        if state.get("modelId", self.model_id) != self.model_id or not isinstance(data, Mapping):
+        if not isinstance(data, Mapping) or not is_state_of(state, self.model_id):
             return {}
         return cast("Mapping[str, object]", data)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from deltafold.dialects.capability import Capability
+from deltafold.dialects.model_names import hyphenated
 
 _ALL: Final = frozenset(Capability)
 _NO_THINKING: Final = _ALL - {Capability.THINKING}
@@ -81,9 +82,7 @@ def known_model(model_id: str) -> KnownModel | None:
     >>> known_model("us.anthropic.claude-sonnet-4-5-20250929-v1:0").max_output_tokens
     64000
     """
-    name = model_id.lower()
-    if "claude" in name:
-        name = name.replace("3.5", "3-5").replace("3.7", "3-7").replace("4.", "4-")
+    name = hyphenated(model_id.lower())
     if _NO_PREVIEWS.search(name) is not None:  # previews of OpenAI can do less
         return None
     return next((known for pattern, known in _FAMILIES if pattern.fullmatch(name)), None)

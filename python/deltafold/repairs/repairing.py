@@ -25,6 +25,7 @@ from deltafold.dialects.acceptance import (
     results_follow_each_message,
 )
 from deltafold.dialects.media import source_of
+from deltafold.dialects.model_names import is_state_of
 from deltafold.dialects.replay import blanks_between_thinking, compact
 from deltafold.exceptions import MisuseError
 from deltafold.messages import KINDS_OF_ROLE as KINDS
@@ -470,7 +471,7 @@ class _Mender:
                 piece,
             )
         elif state.get("dialect") != self._dialect or (
-            self._model_id is not None and state.get("modelId", self._model_id) != self._model_id
+            self._model_id is not None and not is_state_of(state, self._model_id)
         ):
             is_found = self._found(
                 ProblemCode.FOREIGN_THINKING,

@@ -14,6 +14,7 @@ from deltafold.dialects import replay
 from deltafold.dialects.aliases import Aliases
 from deltafold.dialects.cohere_chat.settings import SETTINGS, CohereChatConfig
 from deltafold.dialects.media import Source
+from deltafold.dialects.model_names import same_model
 from deltafold.dialects.openai_chat.render import (
     assistant_message,
     chat_messages,
@@ -123,5 +124,6 @@ def _assistant(turn: Turn, rendering: Rendering) -> Object:
 
 def _is_own(part: MessagePart, turn: Turn, rendering: Rendering) -> bool:
     """Return whether this model produced the part; only plans carry provider state."""
-    is_marked = part.provider_state is not None
-    return bool(rendering.state(part)) if is_marked else turn.model_id == rendering.model_id
+    if part.provider_state is not None:
+        return bool(rendering.state(part))
+    return turn.model_id is not None and same_model(turn.model_id, rendering.model_id)

@@ -120,11 +120,12 @@ def decoded(dialect: str, body: bytes) -> Message:
     return assembler.snapshot()
 
 
-def through(origin: str, body: bytes, name: str) -> tuple[str, Body]:
+def through(origin: str, body: bytes, name: str, **more: object) -> tuple[str, Body]:
     """Return the dialect and the next request of a client that got a stream of the origin."""
     target, turn, options = CLIENTS[name]
     source = Decoder(origin, run_id="run", model_id=MODEL)
-    transcoder = Transcoder(source, target, as_bytes=False, envelope=True, **cast("Any", options))
+    choices = cast("Any", {**options, **more})
+    transcoder = Transcoder(source, target, as_bytes=False, envelope=True, **choices)
     events = [*transcoder.feed(body), *transcoder.close()]
     return target, json.loads(json.dumps(turn(events)))
 
@@ -224,6 +225,67 @@ def test_state_goes_to_no_other_dialect_and_to_no_other_model(origin: str, name:
         assert MARK not in sent
         if dialect != target:
             assert not [secret for secret in secrets if f'"{secret}"' in sent], dialect
+
+
+@each_client
+def test_state_of_another_model_is_marked_in_the_clients_own_protocol(name: str) -> None:
+    target = CLIENTS[name][0]
+    body = stream_of(target, ANSWERS[target])
+    wanted = expected(decoded(target, body), target)
+    if target != "openai-chat":  # whose state of a part is one, in whichever member it travels
+        wanted = carried(wanted, name)
+    _, request = through(target, body, name, own_models=["the-home-of-the-name"])
+    messages = list(parse_request(request, target).messages)
+    assert MARK in json.dumps(request)
+    assert not secrets_of(wanted) & secrets_of(signed(request))
+    assert signed(rendered(messages, target, MODEL)) == wanted
+    sent = json.dumps(rendered(messages, target, "another-model"))
+    assert MARK not in sent
+    assert not [secret for secret in secrets_of(wanted) if f'"{secret}"' in sent]
+
+
+@each_client
+@pytest.mark.parametrize("own", [None, [MODEL, "another"]], ids=["every model", "this model"])
+def test_state_of_the_clients_own_model_is_written_as_it_is(
+    name: str, own: list[str] | None
+) -> None:
+    target = CLIENTS[name][0]
+    body = stream_of(target, ANSWERS[target])
+    request = through(target, body, name, own_models=own)
+    assert request == through(target, body, name)
+    assert MARK not in json.dumps(request)
+
+
+@each_client
+def test_a_whole_body_marks_the_state_of_another_model_too(name: str) -> None:
+    target, _, options = CLIENTS[name]
+    message = decoded(target, stream_of(target, ANSWERS[target]))
+    choices = cast("Any", {**options, "envelope": True, "own_models": []})
+    body = deltafold.encode_message(message, target, **choices).body
+    secrets = secrets_of(expected(message, target))
+    again = deltafold.fold(body, target)
+    assert MARK.encode() in body
+    assert not [secret for secret in secrets if f'"{secret}"'.encode() in body]
+    assert [call.tool_name for call in again.tool_calls] == [
+        call.tool_name for call in message.tool_calls
+    ]
+    assert again.text == message.text
+
+
+def test_members_that_are_no_secrets_stay_the_clients_own() -> None:
+    item = state("openai-responses", type="message", id="msg_1", role="assistant", phase="answer")
+    asked = state("openai-responses", type="function_call", id="fc_1", call_id="call_1")
+    message = Message.assistant(TextPart(text="Now.", provider_state=item), call("call_1", asked))
+    body = deltafold.encode_message(message, "openai-responses", envelope=True, own_models=[]).body
+    output = json.loads(body)["output"]
+    assert [(one["id"], one.get("phase")) for one in output] == [
+        ("msg_1", "answer"),
+        ("fc_1", None),
+    ]
+    caller = {"type": "code_execution_20260120", "tool_id": "srvtoolu_1"}
+    message = Message.assistant(call("toolu_1", state(CLAUDE, caller=caller)))
+    body = deltafold.encode_message(message, CLAUDE, envelope=True, own_models=[]).body
+    assert json.loads(body)["content"][0]["caller"] == caller
 
 
 @each_origin

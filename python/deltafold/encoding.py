@@ -15,6 +15,7 @@ from collections.abc import (
     Iterable,
     Iterator,
     Mapping,
+    Sequence,
 )
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypedDict, Unpack, cast
@@ -74,6 +75,7 @@ class EncoderOptions(TypedDict, total=False):
     reasoning_member: Literal["reasoning_content", "reasoning"]
     signatures: Literal["reasoning_details", "thinking_blocks", "extra_content"] | None
     envelope: bool
+    own_models: Sequence[str] | None
     hold: bool
     raw_reasoning: bool
     codex: bool

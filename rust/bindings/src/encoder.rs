@@ -42,6 +42,8 @@ use crate::try_lock::TryLock;
 ///         (openai-chat).  By default nowhere.
 ///     envelope: write provider state of other dialects into the opaque fields of the target, so that the client sends it
 ///         back; `parse_request` opens it again.
+///     own_models: models whose signatures the client may have as those of its own protocol.  Those of any other model are
+///         written as state of another dialect is.  By default those of every model of the target's dialect.
 ///     hold: hold thinking back until its part ends, for sources that name its id with its encrypted form
 ///         (openai-responses).
 ///     raw_reasoning: write thinking as raw reasoning and not as a summary (openai-responses).

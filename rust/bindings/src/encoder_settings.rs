@@ -135,6 +135,11 @@ pub(crate) fn read(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Choices> {
                     text()?.as_deref().map(place).transpose()?.unwrap_or_default();
             }
             "envelope" => settings.envelope = flag()?,
+            "own_models" => {
+                let names: Option<Vec<String>> = value.extract()?;
+                settings.own_models =
+                    names.map(|names| Arc::new(names.into_iter().map(Into::into).collect()));
+            }
             "hold" => settings.hold = flag()?,
             "raw_reasoning" => settings.raw_reasoning = flag()?,
             "codex" => settings.codex = flag()?,

@@ -1,6 +1,6 @@
 //! `Settings`: choices of the caller for one encoded stream.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::limits::Limits;
@@ -70,6 +70,11 @@ pub struct Settings {
     pub signatures: Place,
     /// Write provider state of other dialects into opaque fields of the target, to get it back with the next request.
     pub envelope: bool,
+    /// Models whose secrets the target's client may have as its own; `None` for every model of the target's dialect.
+    ///
+    /// A client does not say which model made a block that it sends back.  The secrets of a model that is not named here are
+    /// written as those of another dialect.
+    pub own_models: Option<Arc<BTreeSet<Box<str>>>>,
     /// Hold thinking back until its part ends, so that it can have the id that comes with its encrypted form
     /// (openai-responses).
     pub hold: bool,
@@ -101,6 +106,7 @@ impl Default for Settings {
             reasoning_member: "reasoning_content",
             signatures: Place::default(),
             envelope: false,
+            own_models: None,
             hold: false,
             raw_reasoning: false,
             codex: false,

@@ -1,9 +1,13 @@
 //! Provider state: written for its own dialect, or carried through a client in an envelope.
 //!
-//! Law (protocols/encode.md, E9): state of one dialect is never shown to another as its own.
+//! Laws: state of one dialect is never shown to another as its own (protocols/encode.md, E9).  The same holds for the secrets
+//! of a model that `Settings::own_models` leaves out; ids and other members of the dialect stay.
+
+use std::collections::BTreeSet;
 
 use super::head::Page;
 use super::parts::{Call, TextKind, member, text};
+use super::settings::Settings;
 use crate::base64;
 use crate::json::{compact, object};
 
@@ -28,9 +32,22 @@ impl<'a> State<'a> {
         }
     }
 
+    /// Return true if the client of a target with this dialect may have the secrets of the state as its own.
+    pub fn is_own(&self, settings: &Settings, dialect: &str) -> bool {
+        let is_model = |models: &BTreeSet<Box<str>>| {
+            self.model_id.is_empty() || models.contains(&*self.model_id)
+        };
+        self.dialect == dialect && settings.own_models.as_deref().is_none_or(is_model)
+    }
+
+    /// Return a member of the state's object, as JSON.
+    pub fn member(&self, key: &str) -> Option<&'a str> {
+        member(self.data, key)
+    }
+
     /// Return a string of the state's object, quotes included.
     pub fn text_member(&self, key: &str) -> Option<&'a str> {
-        member(self.data, key).filter(|value| value.starts_with('"'))
+        self.member(key).filter(|value| value.starts_with('"'))
     }
 }
 

@@ -127,7 +127,7 @@ impl MessagesWriter {
 /// Return the signature of thinking, as a JSON string: its own, or an envelope of another dialect's state.
 fn signature(page: &mut Page, redacted: bool, json: &str) -> Option<String> {
     let state = State::read(json);
-    if state.dialect == MessagesWriter::DIALECT {
+    if state.is_own(&page.settings, MessagesWriter::DIALECT) {
         return state.text_member("signature").map(str::to_owned);
     }
     if page.settings.envelope {
@@ -153,7 +153,7 @@ fn withheld(data: &str) -> String {
 /// Return the block of withheld thinking, if the target may have it.
 fn redacted_block(page: &mut Page, json: &str) -> Option<String> {
     let state = State::read(json);
-    if state.dialect == MessagesWriter::DIALECT {
+    if state.is_own(&page.settings, MessagesWriter::DIALECT) {
         let is_block = state.text_member("data").is_some();
         return is_block.then(|| state.data.to_owned());
     }

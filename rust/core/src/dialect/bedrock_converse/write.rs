@@ -128,7 +128,7 @@ fn sealed_block(envelope: &str) -> String {
 /// Return the member of `reasoningContent` that carries the state of thinking, as an object.
 fn reasoning_state(page: &mut Page, part: &TextPart, has_text: bool) -> Option<String> {
     let state = State::read(part.state.as_deref()?);
-    if state.dialect == ConverseWriter::DIALECT {
+    if state.is_own(&page.settings, ConverseWriter::DIALECT) {
         for key in ["signature", "redactedContent"] {
             if let Some(value) = state.text_member(key) {
                 return Some(object(|object| object.json(key, value)));

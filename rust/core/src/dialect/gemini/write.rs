@@ -240,7 +240,10 @@ fn write_usage(chunk: &mut ObjectWriter<'_>, page: &Page) {
 /// Return a signature as a JSON string of base64: an own one, or an envelope.
 fn signature(page: &mut Page, state: Option<&str>, owner: &Owner<'_>) -> Option<String> {
     let state = State::read(state?);
-    if state.dialect == DIALECT {
+    if state.dialect == DIALECT && state.text_member("thoughtSignature").is_none() {
+        return None;
+    }
+    if state.is_own(&page.settings, DIALECT) {
         let signature = state.text_member("thoughtSignature")?;
         if !is_base64(signature) {
             page.notes.add("provider_state", "a signature that is not base64");

@@ -3,7 +3,7 @@
 //! In: calls, counts and JSON objects.  Out: members of an object.
 
 use crate::contract::InputFormat;
-use crate::encode::{Call, Counts, State, optional};
+use crate::encode::{Call, Counts, Settings, State, optional};
 use crate::json::{ObjectWriter, members};
 
 const DIALECT: &str = "openai-chat";
@@ -56,18 +56,11 @@ pub(super) fn write_call(item: &mut ObjectWriter<'_>, call: &Call, args: &str) {
     }
 }
 
-/// Write the member of a call that its own state holds.
-pub(super) fn write_own(item: &mut ObjectWriter<'_>, call: &Call) {
-    let Some(json) = call.state.as_deref() else { return };
-    let state = State::read(json);
-    if state.dialect != DIALECT || !state.data.starts_with('{') {
-        return;
-    }
-    for (key, value) in members(state.data) {
-        if key == "extra_content" {
-            item.json("extra_content", value);
-        }
-    }
+/// Return the `extra_content` that a call's own state holds, as JSON.
+pub(super) fn own_extra<'a>(settings: &Settings, call: &'a Call) -> Option<&'a str> {
+    let state = State::read(call.state.as_deref()?);
+    let is_own = state.is_own(settings, DIALECT);
+    state.member("extra_content").filter(|_| is_own)
 }
 
 /// Write a text or null.

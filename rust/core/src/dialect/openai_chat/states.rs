@@ -43,7 +43,7 @@ impl States {
     /// Return the members of the message that carry a part's state, as a JSON object; a note where nothing may carry it.
     pub(super) fn of_text(&mut self, page: &mut Page, part: &TextPart) -> Option<String> {
         let state = State::read(part.state.as_deref()?);
-        if state.dialect == DIALECT {
+        if state.is_own(&page.settings, DIALECT) {
             let mut out = String::new();
             write_compact(&mut out, state.data);
             return out.starts_with('{').then_some(out);
@@ -60,7 +60,8 @@ impl States {
     /// Return the members that carry the state of a call of another dialect; a note where nothing may carry it.
     pub(super) fn of_call(&mut self, page: &mut Page, call: &Call) -> Option<OfCall> {
         let state = State::read(call.state.as_deref()?);
-        if state.dialect == DIALECT {
+        let has_secret = state.dialect != DIALECT || state.member("extra_content").is_some();
+        if !has_secret || state.is_own(&page.settings, DIALECT) {
             return None;
         }
         let signature = signature(page, &state, &Owner::call(call));

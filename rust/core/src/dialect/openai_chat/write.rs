@@ -10,7 +10,7 @@
 
 use super::facts::FACTS;
 use super::media::{AUDIO, Medium, Sources, is_transcript, medium};
-use super::members::{FINISH_REASONS, write_all, write_call, write_own, write_usage};
+use super::members::{FINISH_REASONS, own_extra, write_all, write_call, write_usage};
 use super::states::{OfCall, States};
 use super::write_body::chat_body;
 use crate::contract::{Failure, InputFormat};
@@ -211,13 +211,16 @@ impl Writer for ChatWriter {
     }
 
     fn open_call(&mut self, page: &mut Page, call: &Call) {
+        let extra = own_extra(&page.settings, call);
         self.chunk(page, None, |delta| {
             delta.value("tool_calls", |out| {
                 write_list(out, [call], |out, call| {
                     write_members(out, |item| {
                         item.number("index", call.ordinal);
                         write_call(item, call, "");
-                        write_own(item, call);
+                        if let Some(extra) = extra {
+                            item.json("extra_content", extra);
+                        }
                     });
                 });
             });

@@ -9,7 +9,7 @@
 use super::facts::FACTS;
 use super::media::{AUDIO, Medium, Sources, is_transcript, medium, with_transcript};
 use super::members::{
-    FINISH_REASONS, optional_text, write_all, write_call, write_own, write_usage,
+    FINISH_REASONS, optional_text, own_extra, write_all, write_call, write_usage,
 };
 use super::states::{OfCall, States, joined};
 use crate::encode::{
@@ -145,7 +145,9 @@ impl Said {
                 write_list(out, calls, |out, (call, state)| {
                     write_members(out, |item| {
                         write_call(item, call, &call.args);
-                        write_own(item, call);
+                        if let Some(extra) = own_extra(&page.settings, call) {
+                            item.json("extra_content", extra);
+                        }
                         write_all(item, state);
                     });
                 });

@@ -268,7 +268,9 @@ impl ResponsesWriter {
     fn keep_state(&mut self, page: &mut Page, part: &TextPart, json: &str) {
         let state = State::read(json);
         let Some(item) = &mut self.item else { return };
-        if state.dialect == Self::DIALECT {
+        let is_own = state.is_own(&page.settings, Self::DIALECT)
+            || (state.dialect == Self::DIALECT && !item.is_reasoning());
+        if is_own {
             let [summary, content] = own_forms(Some(json)).unwrap_or_default();
             let other = if item.is_raw() { summary } else { content };
             if other == Some(true) {
@@ -395,7 +397,7 @@ impl Writer for ResponsesWriter {
         };
         self.settle(page);
         let state = State::read(json);
-        if state.dialect == Self::DIALECT {
+        if state.is_own(&page.settings, Self::DIALECT) {
             // Deltas made by hand may have the state of another item here, which is not whole without its content.
             if state.text_member("type") != Some("\"reasoning\"") {
                 return page

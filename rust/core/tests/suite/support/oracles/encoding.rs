@@ -9,6 +9,8 @@
     reason = "an oracle fails loudly, and where it stands"
 )]
 
+use std::sync::Arc;
+
 use deltafold::contract::{
     Delta, ErrorCode, Failure, FinishReason, InputFormat, Laws, Logprobs, Output, Payload,
     TextAttributes, Usage,
@@ -173,6 +175,7 @@ fn lawful(script: &[[u8; 4]], texts: Texts<'_>, last: [u8; 2]) -> Vec<Owned> {
 fn settings(choice: u8) -> Settings {
     Settings {
         envelope: choice & 1 != 0,
+        own_models: (choice & 64 != 0).then(Arc::default),
         hold: choice & 2 != 0,
         codex: choice & 4 != 0,
         raw_reasoning: choice & 8 != 0,

@@ -404,6 +404,12 @@ BAD = [
         lambda dialect: [*said(thought(dialect), half()), THANKS],
         (Code.HALF_CALL, Code.LONE_REASONING),
     ),
+    Bad(
+        "reasoning-and-half-a-call-in-two-messages",
+        "clients of Gemini keep each piece of a stream as a message",
+        lambda dialect: [*said(thought(dialect)), Message.assistant(half()), THANKS],
+        (Code.LONE_REASONING, Code.HALF_CALL),
+    ),
     bad(
         "call-of-the-user",
         "openai-chat, part 8: calls are the assistant's",
@@ -455,6 +461,10 @@ GOOD: list[tuple[str, Callable[[str], Sequence[Message]]]] = [
     (
         "signed",
         lambda dialect: [*said(thought(dialect), own_call(dialect, "a"), call("b")), RAIN, SUN],
+    ),
+    (
+        "reasoning-and-its-call-in-two-messages",
+        lambda dialect: [*said(thought(dialect)), Message.assistant(own_call(dialect, "a")), RAIN],
     ),
     ("own-block", lambda dialect: [*said(*provider_blocks(dialect), "Yes"), THANKS]),
     (

@@ -136,6 +136,22 @@ def item_id(part: MessagePart) -> object:
     return cast("Mapping[str, object]", data).get("id") if isinstance(data, Mapping) else None
 
 
+def followers(speakers: Sequence[Turn]) -> list[MessagePart | None]:
+    """Return, for each of neighbouring turns, the first item of the provider in a later one."""
+    found: list[MessagePart | None] = []
+    following: MessagePart | None = None
+    for turn in reversed(speakers):
+        found.append(following)
+        items = (piece.part for piece in turn.pieces if follows(piece.part) and not is_cut(piece))
+        following = next(items, following)
+    return found[::-1]
+
+
+def is_cut(piece: Piece) -> bool:
+    """Return whether a piece is a call that was cut off and never ran, which nobody is sent."""
+    return isinstance(piece.part, ToolCallPart) and piece.part.incomplete and piece.answer is None
+
+
 def follows(part: MessagePart) -> bool:
     """Return whether a part becomes an item that can follow reasoning."""
     if isinstance(part, TextPart):

@@ -48,6 +48,7 @@ from deltafold.repairs.pieces import (
     Turn,
     as_message,
     as_said,
+    followers,
     follows,
     holds_something,
     home,
@@ -189,8 +190,8 @@ class _Mender:
             while reads_as_one and turn.role is Role.ASSISTANT and is_answer(turns, position):
                 speakers.append(turns[position])
                 position += 1
-            for speaker in speakers:
-                mended.extend(self._speak(speaker))
+            for speaker, following in zip(speakers, followers(speakers), strict=True):
+                mended.extend(self._speak(speaker, following))
             if turn.role is not Role.ASSISTANT:
                 continue
             run = position
@@ -278,8 +279,13 @@ class _Mender:
                         ProblemCode.EMPTY_CALL_ID, "a call has no id", f"it is {fresh!r}", piece
                     )
 
-    def _speak(self, turn: Turn) -> Iterator[Message]:
-        """Yield the parts of a turn; an empty turn yields nothing."""
+    def _speak(self, turn: Turn, following: MessagePart | None) -> Iterator[Message]:
+        """Yield the parts of a turn; an empty turn yields nothing.
+
+        Args:
+            turn: the turn.
+            following: the first item of the provider after the turn, before anyone else speaks.
+        """
         if turn.role is Role.TOOL:  # no assistant speaks before it: it answers nothing
             if not turn.pieces:
                 self._empty(turn)
@@ -296,7 +302,7 @@ class _Mender:
             for part in ([piece.part] if place in kept else self._part(piece, turn.role))
         ]
         if turn.role is Role.ASSISTANT:
-            parts = self._without_lone_reasoning(parts, turn)
+            parts = self._without_lone_reasoning(parts, turn, following)
         if any(not isinstance(part, TextPart) or not is_blank(part, part.text) for part in parts):
             yield as_message(turn, parts)
         elif len(self.problems) == before:
@@ -546,12 +552,16 @@ class _Mender:
             piece,
         )
 
-    def _without_lone_reasoning(self, parts: list[MessagePart], turn: Turn) -> list[MessagePart]:
-        """Drop reasoning without its following item, which the provider refuses."""
+    def _without_lone_reasoning(
+        self, parts: list[MessagePart], turn: Turn, following: MessagePart | None
+    ) -> list[MessagePart]:
+        """Drop reasoning without its following item, which the provider refuses.
+
+        The item may be in the next message: some clients keep each piece of a stream as a message.
+        """
         if self._dialect not in REFUSED_BY[ProblemCode.LONE_REASONING]:
             return parts
         needs_id = answer_needs_its_id(self._dialect, self._model_id)
-        following: MessagePart | None = None
         kept: list[MessagePart] = []
         for part in reversed(parts):
             if isinstance(part, ThinkingPart):

@@ -108,7 +108,8 @@ def gemini_chat(events: Events) -> Body:
     results: list[Body] = []
     for part in calls:
         call = part["function_call"]
-        response = {"id": call["id"], "name": call["name"], "response": {"output": ANSWER}}
+        known = {"id": call["id"]} if "id" in call else {}  # some models give calls no id
+        response = {**known, "name": call["name"], "response": {"output": ANSWER}}
         results.append({"functionResponse": response})
     question = {"role": "user", "parts": [{"text": QUESTION}]}
     thanks = {"role": "user", "parts": results or [{"text": "Thanks"}]}

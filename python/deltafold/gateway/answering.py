@@ -20,6 +20,7 @@ from deltafold.errors import ModelError
 from deltafold.gateway.asking import Asked
 from deltafold.gateway.calling import next_upstream, open_rest, open_stream
 from deltafold.gateway.hooks import AnswerOptions, OnDelta
+from deltafold.gateway.origins import with_origins
 from deltafold.gateway.streaming import StreamedResponse, client_left
 from deltafold.gateway.table import Upstream
 from deltafold.messages import Message
@@ -57,6 +58,7 @@ async def respond(
         ModelError: the request cannot be translated; `error_response` makes the answer of it.
     """
     options = options or AnswerOptions()
+    asked = with_origins(asked, upstream)
     if asked.streams:
         return StreamedResponse(asked, upstream, options)
     return await _whole(asked, upstream, request, options)

@@ -149,6 +149,7 @@ def read_request(
     options: EncoderOptions = {"model_id": named, "envelope": True, "tools": parsed.client_tools}
     if protocol == "openai-chat":
         options["include_usage"] = not streamed or _wants_usage(members)
+        options["signatures"] = "reasoning_details"
     if is_codex:
         options["codex"] = True
     is_responses = protocol == "openai-responses"

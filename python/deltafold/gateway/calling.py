@@ -12,6 +12,7 @@ from deltafold.dialects import migrate_config
 from deltafold.errors import ModelError
 from deltafold.exceptions import MisuseError
 from deltafold.gateway.asking import Asked, refusal
+from deltafold.gateway.origins import with_origins
 from deltafold.gateway.table import Upstream
 from deltafold.messages import Message
 from deltafold.streams import AsyncDeltaStream, AsyncTee
@@ -46,6 +47,7 @@ def open_stream(
             called, because its key is missing for one, its status is 500.
     """
     model = upstream.model
+    asked = with_origins(asked, upstream)
     try:
         migrated = migrate_config(asked.parsed, model.dialect, model_id=upstream.model_id)
         settings: dict[str, Any] = migrated.config.fields_set()

@@ -11,6 +11,7 @@ import json
 from typing import Final
 
 from deltafold.gateway.asking import Asked
+from deltafold.gateway.origins import is_at_home
 from deltafold.gateway.table import Upstream
 from deltafold.transports.response_info import ResponseInfo
 
@@ -36,9 +37,10 @@ def can_pass(asked: Asked, upstream: Upstream) -> bool:
     """Return whether the bytes of an upstream's stream are those that the client expects.
 
     Chat clients that did not ask for usage would not expect its chunk, which the Model asks for.
+    Bytes of a model that is not the home of the client's name cannot name their model.
     """
     is_same = asked.streams and asked.target == upstream.model.specification
-    return is_same and asked.options.get("include_usage", True)
+    return is_same and is_at_home(asked, upstream) and asked.options.get("include_usage", True)
 
 
 def is_event_stream(response: ResponseInfo | None) -> bool:

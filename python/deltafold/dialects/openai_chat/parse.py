@@ -380,9 +380,12 @@ def _reasoning(
     A message whose member is not the one of the first message keeps its member in the state.
     """
     found = [name for name in _REASONING if message.get(name) not in (None, [])]
+    sent = [*_enveloped(envelopes), *found]
+    if sent:
+        reader.config.setdefault("replay_reasoning", sent[0])
     if not found:
         return _thoughts("", envelopes), {}
-    member = cast("str", reader.config.setdefault("replay_reasoning", found[0]))
+    member = cast("str", reader.config["replay_reasoning"])
     name = member if member in found else found[0]
     others = {other: message[other] for other in found if other != name}
     value = message[name]
@@ -397,6 +400,13 @@ def _reasoning(
     ]
     own_part = thinking_of("".join(texts), reader.state(own or {name: value}))
     return [own_part, *_thoughts("", envelopes)], others
+
+
+def _enveloped(envelopes: list[Envelope]) -> list[str]:
+    """Return the members of a Chat message that envelopes carry."""
+    own = [e.state for e in envelopes if e.state is not None and e.state["dialect"] == DIALECT]
+    carried = [cast("Object", state["data"]) for state in own]
+    return [name for name in _REASONING if any(name in data for data in carried)]
 
 
 def _thoughts(text: str, envelopes: list[Envelope]) -> list[MessagePart]:

@@ -1,0 +1,362 @@
+"""State that a client sends back reaches the model that made it, under any name of the gateway.
+
+In: the answers of signed_answers.py, from recorded upstreams.  Out: the next request of the
+upstream, after a restart of the gateway: the secrets of its own answer, and of no other model.
+"""
+
+import json
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, Final
+
+import httpx2
+import pytest
+from starlette.requests import Request
+
+from deltafold import OpenAIChatModel
+from deltafold.dialects import dialect_of
+from deltafold.gateway import Asked, MemoryStore, create_app
+from deltafold.models.adapters import adapter_of
+from deltafold.models.base import Model
+from deltafold.testing import Recording, ReplayServer
+from gateways import served
+from next_turns import CLIENTS as TURNS
+from next_turns import Body
+from signed_answers import SIGNED, Signed
+
+MARK: Final = "eyJkZWx0YWZvbGQi"
+CLIENTS: Final = ("anthropic-messages", "openai-responses", "gemini", "openai-chat")
+TYPES: Final = {"bedrock-converse": "application/vnd.amazon.eventstream"}
+BUSY: Final = Recording.error(529, {"error": {"type": "overloaded_error", "message": "Busy"}})
+
+ANSWERS: Final = tuple(one for one in SIGNED if one.dialect != "cohere-chat")
+"""Answers whose state is signed or encrypted; of Cohere, only the name of the model counts."""
+OWN: Final = tuple(one for one in ANSWERS if one.dialect in CLIENTS)
+
+both_ways = pytest.mark.parametrize("streams", [True, False], ids=["streamed", "whole"])
+each_own = pytest.mark.parametrize("answer", OWN, ids=lambda answer: answer.name)
+each_answer = pytest.mark.parametrize("answer", ANSWERS, ids=lambda answer: answer.name)
+
+
+def upstream(answer: Signed, url: str, model_id: str | None = None) -> Model[Any]:
+    """Return a Model at a replay server, which asks for an alias of what the answer reports."""
+    adapter = adapter_of(answer.dialect) or OpenAIChatModel
+    base = f"{url}/v1" if dialect_of(answer.dialect).path.startswith("/chat") else url
+    config = {"model_id": model_id or answer.aliases[0], **dict(answer.settings)}
+    return adapter(config, base_url=base, api_key="upstream-key")
+
+
+def recorded(answer: Signed, *, streams: bool = True, model: str | None = None) -> Recording:
+    kind = TYPES.get(answer.dialect, "text/event-stream") if streams else "application/json"
+    return Recording.of(answer.body(model, stream=streams), content_type=kind)
+
+
+class Chat:
+    """A client of a protocol, which keeps its conversation; each request meets a new gateway."""
+
+    def __init__(self, protocol: str, *, streams: bool) -> None:
+        self.protocol = protocol
+        self.streams = streams
+        self.body = first_request(protocol)
+        self.said = b""
+
+    def ask(self, models: Any, name: str = "m", **options: Any) -> None:  # noqa: ANN401 - those of `create_app`
+        """Send the request to a gateway, and add its answer and the results to the conversation."""
+        options = {"store": MemoryStore(), **options}
+        with served(create_app({name: models}, **options)) as url:
+            self.said = self.post(url, name)
+        self.body = self.next_body()
+
+    def post(self, url: str, name: str) -> bytes:
+        body, path = dict(self.body), PATHS[self.protocol].format(name=name)
+        if self.protocol == "gemini":
+            path += ":streamGenerateContent?alt=sse" if self.streams else ":generateContent"
+        else:
+            body |= {"model": name, "stream": self.streams}
+        if self.protocol == "openai-chat" and self.streams:
+            body["stream_options"] = {"include_usage": True}
+        response = httpx2.post(url + path, json=body, timeout=30)
+        assert response.status_code == 200, response.text
+        return response.content
+
+    def next_body(self) -> Body:
+        if self.streams:
+            turned = TURNS[TURN_OF[self.protocol]][1](list(events(self.said)))
+        else:
+            turned = whole_turn(self.protocol, json.loads(self.said))
+        member = MEMBERS[self.protocol]
+        turn: list[Body] = json.loads(json.dumps(turned[member]))[1:]
+        return {**self.body, member: [*self.body[member], *turn]}
+
+
+def events(body: bytes) -> Iterator[Body]:
+    """Yield the objects of server-sent events."""
+    for line in body.splitlines():
+        if line.startswith(b"data: {"):
+            yield json.loads(line.removeprefix(b"data: "))
+
+
+PATHS: Final = {
+    "anthropic-messages": "/v1/messages",
+    "openai-responses": "/v1/responses",
+    "openai-chat": "/v1/chat/completions",
+    "gemini": "/v1beta/models/{name}",
+}
+MEMBERS: Final = {
+    "anthropic-messages": "messages",
+    "openai-responses": "input",
+    "openai-chat": "messages",
+    "gemini": "contents",
+}
+TURN_OF: Final = {
+    "anthropic-messages": "messages",
+    "openai-responses": "responses",
+    "openai-chat": "chat with reasoning_details",
+    "gemini": "gemini",
+}
+
+
+def first_request(protocol: str) -> Body:
+    schema: Body = {"type": "object", "properties": {}}
+    tool: Body = {"name": "find", "description": "Finds."}
+    match protocol:
+        case "gemini":
+            declared = [{"functionDeclarations": [{**tool, "parametersJsonSchema": schema}]}]
+            return {"contents": [{"role": "user", "parts": [{"text": "Go"}]}], "tools": declared}
+        case "openai-responses":
+            function = {"type": "function", **tool, "parameters": schema, "strict": False}
+            question = {"role": "user", "content": "Go"}
+            return {"input": [question], "tools": [function], "store": False}
+        case "openai-chat":
+            called = {"type": "function", "function": {**tool, "parameters": schema}}
+            return {"messages": [{"role": "user", "content": "Go"}], "tools": [called]}
+        case _:
+            own = [{**tool, "input_schema": schema}]
+            question = {"role": "user", "content": "Go"}
+            return {"messages": [question], "tools": own, "max_tokens": 900}
+
+
+def whole_turn(protocol: str, body: Body) -> Body:
+    """Return the turn of a whole answer as a client keeps it, after a question."""
+    results: list[Body]
+    match protocol:
+        case "gemini":
+            content = body["candidates"][0]["content"]
+            results = [
+                {"functionResponse": {"name": "find", "response": {"output": "done"}}}
+                for part in content["parts"]
+                if "functionCall" in part
+            ]
+            return {"contents": [{}, content, {"role": "user", "parts": results}]}
+        case "openai-responses":
+            results = [
+                {"type": "function_call_output", "call_id": item["call_id"], "output": "done"}
+                for item in body["output"]
+                if item["type"] == "function_call"
+            ]
+            return {"input": [{}, *body["output"], *results]}
+        case "openai-chat":
+            message = body["choices"][0]["message"]
+            message = {key: value for key, value in message.items() if value is not None}
+            results = [
+                {"role": "tool", "tool_call_id": call["id"], "content": "done"}
+                for call in message["tool_calls"]
+            ]
+            return {"messages": [{}, message, *results]}
+        case _:
+            results = [
+                {"type": "tool_result", "tool_use_id": block["id"], "content": "done"}
+                for block in body["content"]
+                if block["type"] == "tool_use"
+            ]
+            said = {"role": "assistant", "content": body["content"]}
+            return {"messages": [{}, said, {"role": "user", "content": results}]}
+
+
+@contextmanager
+def servers(count: int) -> Generator[list[ReplayServer]]:
+    opened = [ReplayServer() for _ in range(count)]
+    for server in opened:
+        server.__enter__()
+    try:
+        yield opened
+    finally:
+        for server in opened:
+            server.close()
+
+
+def sent(server: ReplayServer) -> str:
+    """Return the last body that an upstream got."""
+    return bytes(server.requests[-1].body).decode()
+
+
+def missing(secrets: Sequence[str], text: str) -> list[str]:
+    return [secret for secret in secrets if secret not in text]
+
+
+def leaked(secrets: Sequence[str], text: str) -> list[str]:
+    return [secret for secret in secrets if secret in text]
+
+
+@each_own
+@both_ways
+def test_state_reaches_its_model_behind_another_name(answer: Signed, *, streams: bool) -> None:
+    with servers(1) as (server,):
+        chat = Chat(answer.dialect, streams=streams)
+        server.queue(recorded(answer, streams=streams))
+        chat.ask(upstream(answer, server.url))
+        assert MARK.encode() not in chat.said
+        if streams:
+            assert chat.said == answer.body(stream=True)  # the bytes pass
+        server.queue(recorded(answer, streams=streams))
+        chat.ask(upstream(answer, server.url))
+        assert missing(answer.secrets, sent(server)) == []
+
+
+@each_answer
+@pytest.mark.parametrize("client", CLIENTS)
+@both_ways
+def test_translated_state_reaches_its_model(answer: Signed, client: str, *, streams: bool) -> None:
+    if answer.dialect == client:
+        return
+    with servers(1) as (server,):
+        chat = Chat(client, streams=streams)
+        server.queue(recorded(answer, streams=streams))
+        chat.ask(upstream(answer, server.url))
+        assert MARK.encode() in chat.said
+        assert leaked(answer.secrets, chat.said.decode()) == []
+        server.queue(recorded(answer, streams=streams))
+        chat.ask(upstream(answer, server.url))
+        assert missing(answer.secrets, sent(server)) == []
+        assert MARK not in sent(server)
+
+
+@each_own
+@both_ways
+def test_an_answer_of_a_fallback_names_its_model(answer: Signed, *, streams: bool) -> None:
+    with servers(2) as (first, second):
+        table = [
+            upstream(answer, first.url, answer.others[-1]),
+            upstream(answer, second.url),
+        ]
+        chat = Chat(answer.dialect, streams=streams)
+        for _ in range(2):
+            first.queue(BUSY)
+            second.queue(recorded(answer, streams=streams))
+            chat.ask(table)
+            assert MARK.encode() in chat.said
+            assert leaked(answer.secrets, chat.said.decode()) == []
+        # The model that made the state gets it, and the first one of the list does not.
+        assert missing(answer.secrets, sent(second)) == []
+        assert MARK not in sent(second)
+        assert leaked([*answer.secrets, MARK], sent(first)) == []
+
+
+@each_own
+@both_ways
+def test_an_answer_of_the_first_model_is_its_own_after_others(
+    answer: Signed, *, streams: bool
+) -> None:
+    with servers(2) as (first, second):
+        table = [
+            upstream(answer, first.url),
+            upstream(answer, second.url, answer.others[-1]),
+        ]
+        chat = Chat(answer.dialect, streams=streams)
+        first.queue(recorded(answer, streams=streams))
+        chat.ask(table)
+        assert MARK.encode() not in chat.said
+        first.queue(BUSY)
+        second.queue(recorded(answer, streams=streams, model=answer.others[-1]))
+        chat.ask(table)
+        assert leaked(answer.secrets, sent(second)) == []
+        first.queue(recorded(answer, streams=streams))
+        chat.ask(table)
+        assert missing(answer.secrets, sent(first)) == []
+        # Of the two answers in the history, only its own carries secrets.
+        assert [sent(first).count(secret) for secret in answer.secrets[:1]] == [1]
+        assert MARK not in sent(first)
+
+
+def test_bytes_of_a_list_pass_where_its_models_are_one() -> None:
+    answer = SIGNED[0]
+    with servers(2) as (first, second):
+        table = [
+            upstream(answer, first.url, "claude-sonnet-4-5"),
+            upstream(answer, second.url, "claude-sonnet-4-5@20250929"),
+        ]
+        chat = Chat(answer.dialect, streams=True)
+        first.queue(BUSY)
+        second.queue(recorded(answer))
+        chat.ask(table)
+        assert chat.said == answer.body(stream=True)
+        first.queue(recorded(answer))
+        chat.ask(table)
+        assert missing(answer.secrets, sent(first)) == []
+
+
+def test_a_model_of_another_protocol_in_front_does_not_take_the_state() -> None:
+    answer, chat_answer = SIGNED[0], SIGNED[5]
+    assert chat_answer.dialect == "openai-chat"
+    with servers(2) as (first, second):
+        table = [upstream(chat_answer, first.url), upstream(answer, second.url)]
+        chat = Chat(answer.dialect, streams=True)
+        first.queue(BUSY)
+        second.queue(recorded(answer))
+        chat.ask(table)
+        assert chat.said == answer.body(stream=True)
+        first.queue(recorded(chat_answer))
+        chat.ask(table)
+        assert leaked(["REDACTED_DATA"], sent(first)) == []
+        first.queue(BUSY)
+        second.queue(recorded(answer))
+        chat.ask(table)
+        assert missing(answer.secrets, sent(second)) == []
+
+
+@both_ways
+def test_a_name_that_a_hook_chose_may_stand_for_each_of_several_models(*, streams: bool) -> None:
+    answer = SIGNED[0]
+    chosen = iter(["cheap", "good", "cheap"])
+
+    async def choose(_: Request, asked: Asked) -> Asked:
+        return replace(asked, model_id=next(chosen))
+
+    with servers(2) as (cheap, good):
+        table = {
+            "cheap": upstream(answer, cheap.url, "claude-haiku-4-5"),
+            "good": upstream(answer, good.url),
+        }
+        chat = Chat(answer.dialect, streams=streams)
+        for server in (cheap, good, cheap):
+            server.queue(recorded(answer, streams=streams))
+            with served(create_app(table, on_request=choose)) as url:
+                chat.said = chat.post(url, "auto")
+            chat.body = chat.next_body()
+            assert MARK.encode() in chat.said
+        assert leaked([*answer.secrets, MARK], sent(good)) == []
+        # Of the two answers in the history, the first one is its own.
+        assert [sent(cheap).count(secret) for secret in answer.secrets] == [1, 1]
+
+
+def test_a_stored_response_keeps_the_model_that_made_it() -> None:
+    answer = next(one for one in SIGNED if one.name == "responses")
+    store = MemoryStore()
+    with servers(2) as (first, second):
+        table: dict[str, Any] = {
+            "m": [upstream(answer, first.url), upstream(answer, second.url, "gpt-5-mini")],
+            "other": upstream(answer, second.url, "gpt-5-mini"),
+            "same": upstream(answer, first.url, "openai/gpt-5"),
+        }
+        with served(create_app(table, store=store)) as url:
+            first.queue(recorded(answer, streams=False))
+            asked: Body = {**first_request("openai-responses"), "model": "m", "store": True}
+            made = httpx2.post(f"{url}/v1/responses", json=asked).json()
+            result = {"type": "function_call_output", "call_id": "call_1", "output": "done"}
+            more: Body = {"previous_response_id": made["id"], "input": [result], "store": True}
+        for name, server, wanted in (("other", second, False), ("same", first, True)):
+            with served(create_app(table, store=store)) as url:
+                server.queue(recorded(answer, streams=False))
+                httpx2.post(f"{url}/v1/responses", json={**more, "model": name})
+            assert ("ENCRYPTED" in sent(server)) is wanted

@@ -240,6 +240,11 @@ class MessageAssembler:
         return self._fold.calls[tool_call_id].to_reader()
 
     @property
+    def model_id(self) -> str | None:
+        """The model that the response names, after the end the one that finished it."""
+        return self._fold.model_id or None
+
+    @property
     def usage(self) -> Usage | None:
         """The last usage record, None before the first."""
         return self._fold.usage

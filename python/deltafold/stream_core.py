@@ -286,9 +286,8 @@ class StreamCore(StreamReader):
     @property
     def cost(self) -> "data_types.Cost":
         """Cost of the call so far."""
-        from deltafold.cost import cost_of  # noqa: PLC0415 - few streams are asked for it
-
-        return cost_of(self.assembler.usage, self.call.vendor, self.call.model_id)
+        call, answer = self.call, self.assembler
+        return cost_of_answer(answer.usage, call.vendor, call.model_id, answer.model_id)
 
     @property
     def timing(self) -> "data_types.Timing":
@@ -339,7 +338,8 @@ class StreamCore(StreamReader):
         call = self.call
         if not call.vendor:
             return message
-        facts = partial(_facts, call.vendor, call.model_id, self.times())
+        served = self.assembler.model_id
+        facts = partial(_facts, call.vendor, call.model_id, served, self.times())
         if not set_late_fields(message, facts):
             for name, value in facts(message.meta.usage).items():
                 setattr(message.meta, name, value)
@@ -434,18 +434,46 @@ def abandoned(core: StreamCore, source: Source | AsyncSource, kind: type) -> Non
                 source.close()
 
 
+def cost_of_answer(
+    usage: "data_types.Usage | None", vendor: str, asked: str, served: str | None
+) -> "data_types.Cost":
+    """Return the cost of an answer at the prices of the model that served it.
+
+    Another model than the one that was asked may serve an answer: a fallback of the provider's
+    server, a router. A name without a price counts as the model that was asked.
+
+    Args:
+        usage: the token counts.
+        vendor: a name of `vendors.py`.
+        asked: the model of the request.
+        served: the model that the response names, None if it names none.
+    """
+    from deltafold.cost import cost_of  # noqa: PLC0415 - few answers are asked for it
+    from deltafold.dialects.model_names import same_model  # noqa: PLC0415 - as above
+
+    if served and not same_model(served, asked):
+        cost = cost_of(usage, vendor, served)
+        if cost.usd is not None:
+            return cost
+    return cost_of(usage, vendor, asked)
+
+
 def _facts(
-    vendor: str, model_id: str, times: StreamTimes, usage: "data_types.Usage | None"
+    vendor: str,
+    model_id: str,
+    served: str | None,
+    times: StreamTimes,
+    usage: "data_types.Usage | None",
 ) -> dict[str, object]:
     """Return the cost and the timing of a call, as members of `Meta`.
 
     The price list takes longer than the fold of a short message.
     """
-    from deltafold.cost import Cost, cost_of  # noqa: PLC0415 - few messages are asked for it
+    from deltafold.cost import Cost  # noqa: PLC0415 - few messages are asked for it
     from deltafold.timing import timing_of  # noqa: PLC0415 - as above
 
     try:
-        cost = cost_of(usage, vendor, model_id)
+        cost = cost_of_answer(usage, vendor, model_id, served)
     except Exception:  # noqa: BLE001 - an answer that was paid for must stay readable
         cost = Cost()
     timing = timing_of(times, None if usage is None else usage.output_tokens)

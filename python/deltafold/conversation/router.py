@@ -19,10 +19,10 @@ from deltafold.conversation.context import ContextMessage
 from deltafold.conversation.entries import ModelInvocationDescriptor, ModelOutputEntry
 from deltafold.conversation.frozen import FrozenMapping, thawed
 from deltafold.conversation.projection import shared_messages
-from deltafold.cost import cost_of
 from deltafold.errors import ModelError
 from deltafold.exceptions import MisuseError
 from deltafold.messages import Message
+from deltafold.stream_core import cost_of_answer
 from deltafold.streams import AsyncDeltaStream
 from deltafold.usage import Usage
 
@@ -285,7 +285,8 @@ class ModelOutputAccumulator:
         if self._stream is not None:
             return self._stream.cost_usd
         invocation = self._invocation
-        return cost_of(self.usage, invocation.provider_id, invocation.model).usd
+        served = self._assembler.model_id
+        return cost_of_answer(self.usage, invocation.provider_id, invocation.model, served).usd
 
     @property
     def error(self) -> ModelError | None:
@@ -302,7 +303,8 @@ class ModelOutputAccumulator:
         if self._stream is None:
             message = self._assembler.build_final_message()
             invocation, meta = self._invocation, message.meta
-            cost = cost_of(meta.usage, invocation.provider_id, invocation.model)
+            provider_id, asked = invocation.provider_id, invocation.model
+            cost = cost_of_answer(meta.usage, provider_id, asked, meta.model_id)
             meta.cost_usd, meta.cost_source = cost.usd, cost.source
         else:
             message = self._stream.ended_message()

@@ -202,8 +202,9 @@ class _Inspecting:
         for delta in deltas:
             payload = delta.payload
             self._deltas.append((event, delta.kind.value, payload, self._changes(event, delta)))
-            if delta.kind is DeltaKind.START:
-                self._model_id = delta.model_id or ""
+            # The end names the model that finished the answer, if it is another one.
+            if delta.kind in {DeltaKind.START, DeltaKind.DONE}:
+                self._model_id = delta.model_id or self._model_id
             if delta.kind is DeltaKind.ERROR:
                 text = delta.error_message or "no message"
                 self._notes.append((event, "error", str(delta.error_code), text, None))

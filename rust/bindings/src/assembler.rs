@@ -179,6 +179,13 @@ impl MessageAssembler {
         Ok(readers.entry((generation, part)).or_insert(kept).clone_ref(py))
     }
 
+    /// Model of the answer: the one that the response names, after the end the one that finished it.  `None` if unknown.
+    #[getter]
+    fn model_id(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        let named = self.read(py, |state| state.core().metadata().model_id.to_string())?;
+        Ok(Some(named).filter(|named| !named.is_empty()))
+    }
+
     /// Token counts, `None` before the first ones.
     #[getter]
     pub(crate) fn usage<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {

@@ -230,6 +230,11 @@ impl<'a> EmitterSink<'a> {
         }
     }
 
+    /// Return true if another model than that of `start` has taken over the answer.
+    pub fn has_changed_model(&self) -> bool {
+        self.emitter.deltas.changed_model().is_some()
+    }
+
     /// Return the failure that the JSON of a provider's error describes.
     pub fn failure(&self, json: &str) -> Failure<Box<str>> {
         self.failure_of(ErrorObject::read(json).unwrap_or_default())

@@ -4,6 +4,7 @@ use super::blocks::{append_member, is_empty_container, provider_block};
 use super::deltas::BlockDelta;
 use super::open_blocks::OpenBlocks;
 use super::read::{self, Event, EventTemplate, Message};
+use super::serving::with_serving_counts;
 
 use super::facts::FACTS;
 use crate::contract::{FinishReason, InputFormat};
@@ -73,7 +74,9 @@ impl Protocol for State {
             Event::MessageDelta { stop_reason, facts, usage, transformations } => {
                 sink.details(facts.known());
                 warn_of_transformations(transformations, sink);
-                sink.merge_usage(usage, &FACTS.usage);
+                let served =
+                    usage.filter(|_| sink.has_changed_model()).and_then(with_serving_counts);
+                sink.merge_usage(served.as_deref().or(usage), &FACTS.usage);
                 if let Some(reason) = stop_reason {
                     finish(reason, sink);
                 }

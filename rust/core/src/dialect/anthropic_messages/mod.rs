@@ -19,6 +19,7 @@ mod deltas;
 pub mod facts;
 mod open_blocks;
 mod read;
+mod serving;
 pub mod write;
 
 pub use apply::State;

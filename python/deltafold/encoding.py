@@ -17,7 +17,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypedDict, Unpack, cast
 
 from deltafold import data_types
@@ -34,9 +34,11 @@ from deltafold._core import (
 )
 from deltafold.bodies import decode_response, whole_body
 from deltafold.contract import EncoderTool, FinishReason
+from deltafold.dialects.handovers import left_out
 from deltafold.error_mapping import ErrorMapper
 from deltafold.errors import ModelError
 from deltafold.exceptions import MisuseError
+from deltafold.fallbacks import last_boundary
 from deltafold.foreign_text import well_formed
 from deltafold.parts import MessagePart, TextPart, ThinkingPart, ToolCallPart
 from deltafold.pauses import with_pauses
@@ -236,6 +238,9 @@ def encode_message(
 ) -> EncodedBody:
     """Write a finished message as the whole body that answers a request without streaming.
 
+    Another protocol has no boundary between two models in one answer. It gets neither the thinking
+    nor the calls before the last fallback of the provider's server.
+
     >>> answer = encode_message(message, "anthropic-messages")
     >>> respond(answer.status, answer.headers, answer.body)
 
@@ -248,7 +253,28 @@ def encode_message(
         MisuseError: the message is not of an assistant, or the target has no whole bodies.
         UnknownDialectError: there is no such target.
     """
-    return _body(target, _folded(message), options)
+    if isinstance(message, MessageAssembler):
+        return _body(target, message, options)
+    served, notes = _of_serving_model(message, target)
+    encoded = _body(target, _folded(served), options)
+    return replace(encoded, notes=[*encoded.notes, *notes]) if notes else encoded
+
+
+def _of_serving_model(
+    message: "data_types.Message", target: str
+) -> "tuple[data_types.Message, list[EncoderNote]]":
+    """Return a message as its serving model wrote it, and a note about what is left out."""
+    boundary = last_boundary(message.parts)
+    if boundary is None or target == boundary.dialect:
+        return message, []
+    dropped = left_out(message.parts, boundary)
+    parts = [part for index, part in enumerate(message.parts) if index not in dropped]
+    note: EncoderNote = {
+        "code": "part",
+        "what": "a part of a model that another one took over from",
+        "count": len(dropped),
+    }
+    return message.model_copy(update={"parts": parts}), [note] if dropped else []
 
 
 def encode_choices(

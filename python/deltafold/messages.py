@@ -37,6 +37,7 @@ from deltafold._core import (
     set_lazy_field,
 )
 from deltafold.contract import FinishReason
+from deltafold.fallbacks import calls_before_fallback, served_calls
 from deltafold.message_html import message_html
 from deltafold.message_lines import lines_of
 from deltafold.parts import (
@@ -312,13 +313,14 @@ class Message(WireModel):
         """The tool calls that may run.
 
         Such a call has ended, has a name, and its arguments are an object. An answer that was
-        refused or filtered, that ended with an error or broke off has none: see `not_runnable`.
+        refused or filtered, that ended with an error or broke off has none, and neither has the
+        part of an answer before another model took it over: see `not_runnable`.
         Before the end of a stream, the list has the calls that have ended so far, although the
         answer may still be refused.
         """
         if self.forbids_calls:
             return []
-        return [call for call in self.tool_calls if call.defect is None]
+        return [call for call in served_calls(self) if call.defect is None]
 
     @property
     def not_runnable(self) -> dict[str, str]:
@@ -331,6 +333,8 @@ class Message(WireModel):
         """
         forbidden = self.forbids_calls
         reasons = {call.tool_call_id: call.defect or forbidden for call in self.tool_calls}
+        for name in calls_before_fallback(self.parts) if reasons else ():
+            reasons[name] = "another model served the answer"
         return {name: reason for name, reason in reasons.items() if reason is not None}
 
     @property

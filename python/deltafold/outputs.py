@@ -20,6 +20,7 @@ from typing_extensions import TypeVar
 
 from deltafold.contract import FinishReason
 from deltafold.errors import OutputDefect, OutputError
+from deltafold.fallbacks import served_calls
 from deltafold.messages import Message, TextPart, ToolCallPart
 from deltafold.tool_schema import split_schema
 
@@ -182,7 +183,7 @@ class Output(Generic[T, P]):
         Raises:
             OutputError: the message does not hold the output.
         """
-        calls = [call for call in message.tool_calls if call.tool_name == self.name]
+        calls = [call for call in served_calls(message) if call.tool_name == self.name]
         text = calls[0].raw_args_text if calls else message.text
         self._check_end(message, text, calls)
         if calls:
@@ -319,7 +320,7 @@ def _defect(
         return "refused", f"The model refused: {''.join(refusals) or text or 'no text'}"
     if ended is FinishReason.CONTENT_FILTER:
         return "refused", "A filter of the provider stopped the answer."
-    others = [call.tool_name for call in message.tool_calls if call not in calls]
+    others = [call.tool_name for call in served_calls(message) if call not in calls]
     if others:
         return "tools_called", f"The model called tools first: {', '.join(others)}."
     if calls and calls[0].incomplete:

@@ -19,6 +19,7 @@ from deltafold.conversation.entries import (
 from deltafold.conversation.frozen import kept_message
 from deltafold.conversation.sections import LevelOfDetailSections, without_live_screen
 from deltafold.dialects.replay import result_items, result_text
+from deltafold.fallbacks import served_calls
 from deltafold.messages import (
     FileRefPart,
     ImagePart,
@@ -72,7 +73,7 @@ def agrees_with(result: HistoryToolCallResult, part: ToolResultPart) -> bool:
 def _has_contents(entry: ModelOutputEntry, message: Message) -> bool:
     if [*entry.contents] != [part.text for part in message.parts if isinstance(part, TextPart)]:
         return False
-    calls = message.tool_calls
+    calls = served_calls(message)
     return len(calls) == len(entry.tool_calls) and all(
         own.tool_call_id == call.tool_call_id
         and own.tool_name == call.tool_name

@@ -151,13 +151,17 @@ class Asking:
             return events
         for event in events:
             call_id = _ended_call(event.delta)
-            if call_id is not None and not self._log.has_call(call_id):
-                answering.start_early(self._call(answer, call_id))
+            if call_id is None or self._log.has_call(call_id):
+                continue
+            call = self._call(answer, call_id)
+            if call is not None:
+                answering.start_early(call)
         return [*events, *answering.events_so_far()]
 
-    def _call(self, answer: ModelOutputAccumulator, call_id: str) -> ToolCallRequest:
+    def _call(self, answer: ModelOutputAccumulator, call_id: str) -> ToolCallRequest | None:
+        """Return a call that has ended, None if the answer so far says that it must not run."""
         entry = ModelOutputEntry.of_message(answer.snapshot())
-        return next(call for call in entry.tool_calls if call.tool_call_id == call_id)
+        return next((call for call in entry.tool_calls if call.tool_call_id == call_id), None)
 
     def _ended(
         self, answer: ModelOutputAccumulator, continued: Message | None

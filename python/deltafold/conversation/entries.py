@@ -40,6 +40,7 @@ from deltafold.conversation.frozen import (
 )
 from deltafold.conversation.kinds import ContextMessageRole, HistoryEntryKind
 from deltafold.conversation.sections import LevelOfDetailSections, check_sections
+from deltafold.fallbacks import served_calls
 from deltafold.foreign_text import well_formed
 from deltafold.messages import Message, Role, TextPart, ToolResultPart
 from deltafold.models.vendors import canonical_specification
@@ -267,7 +268,7 @@ class ModelOutputEntry(ContextualHistoryEntry):
             "contents": tuple(part.text for part in message.parts if isinstance(part, TextPart)),
             "tool_calls": tuple(
                 ToolCallRequest.of_part(call, reasons.get(call.tool_call_id))
-                for call in message.tool_calls
+                for call in served_calls(message)
             ),
         }
 

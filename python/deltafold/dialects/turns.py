@@ -5,18 +5,21 @@ In: messages.  Out: turns, each with its parts and their positions.
 Laws: the results of a turn's calls follow the turn directly, in one turn, in the order of the
 calls. A result without a call keeps its position. An incomplete call is sent only if it has a
 result. A system message between the turns stays there, so that a request is a prefix of the next
-one. Nothing else is moved.
+one. Of an answer that another model took over (`handovers.py`), neither the thinking and the calls
+before that nor the results of these calls are sent. Nothing else is moved.
 Source: the protocol notes on anthropic-messages, part 7, on bedrock-converse, part 6, on
 openai-chat, part 8, and on gemini, part 8.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Final, cast
 
+from deltafold.dialects.handovers import is_state_after, left_out
 from deltafold.dialects.rendered import NoteCode, Object, Place, Rendering
 from deltafold.dialects.replay import message_members, system_texts
+from deltafold.fallbacks import Boundary, last_boundary
 from deltafold.messages import (
     Message,
     MessagePart,
@@ -98,6 +101,8 @@ def turns_of(rendering: Rendering, *, answers_after_run: bool = False) -> list[T
                 turns.append(Turn(Role.TOOL, parts, {}, None, is_open))
             continue
         kept = [item for item in placed if _is_sendable(item, answers, rendering)]
+        if len(placed) < len(message.parts):
+            _note_results(number, message, placed, answers, rendering)
         model_id, in_tool_turn = message.meta.model_id, number in with_tools
         turns.append(Turn(message.role, tuple(kept), {}, model_id, is_open, in_tool_turn))
         results += [answers[place] for place, _ in kept if place in answers]
@@ -137,7 +142,7 @@ def _placed(
 ) -> tuple[tuple[Place, MessagePart], ...]:
     """Return the parts of a message with their positions; note what only foreign state holds."""
     placed: list[tuple[Place, MessagePart]] = []
-    for index, part in enumerate(message.parts):
+    for index, part in _own_parts(number, message, rendering):
         place = Place(number, index)
         if part.provider_state is not None:
             rendering.note_foreign(part, place)
@@ -146,6 +151,61 @@ def _placed(
                 rendering.note_foreign(inside, place)
         placed.append((place, part))
     return tuple(placed)
+
+
+def _own_parts(
+    number: int, message: Message, rendering: Rendering
+) -> Iterable[tuple[int, MessagePart]]:
+    """Return the parts of a message with their indexes; note those before a fallback."""
+    boundary = last_boundary(message.parts) if message.role is Role.ASSISTANT else None
+    if boundary is None:
+        return enumerate(message.parts)
+    before = left_out(message.parts, boundary)
+    kept: list[tuple[int, MessagePart]] = []
+    for index, part in enumerate(message.parts):
+        if index in before:
+            _note_before_fallback(part, Place(number, index), rendering)
+        elif index < boundary.index:
+            kept.append((index, part))
+        else:
+            kept.append((index, _of_served_model(part, boundary, rendering)))
+    return kept
+
+
+def _note_before_fallback(part: MessagePart, place: Place, rendering: Rendering) -> None:
+    code, what = NoteCode.PART_DROPPED, f"a {part.kind} part"
+    if isinstance(part, ThinkingPart):
+        code = NoteCode.THINKING_DROPPED
+    elif isinstance(part, ToolCallPart):
+        code, what = NoteCode.CALL_DROPPED, f"the call of {part.tool_name}"
+    rendering.note(code, f"{what} is of a model that another one took over from", place)
+
+
+def _note_results(
+    number: int,
+    message: Message,
+    placed: Sequence[tuple[Place, MessagePart]],
+    answers: Mapping[Place, tuple[Place, MessagePart]],
+    rendering: Rendering,
+) -> None:
+    """Note the results of the calls before a fallback."""
+    sent = {place for place, _ in placed}
+    for index, part in enumerate(message.parts):
+        place = Place(number, index)
+        if isinstance(part, ToolCallPart) and place in answers and place not in sent:
+            text = f"the call of {part.tool_name} is left out, and its result with it"
+            rendering.note(NoteCode.PART_DROPPED, text, answers[place][0])
+
+
+def _of_served_model(part: MessagePart, boundary: Boundary, rendering: Rendering) -> MessagePart:
+    """Return a part after a boundary, with its state as that of the model of the request."""
+    state = part.provider_state
+    if state is None or state.get("dialect") != boundary.dialect:
+        return part
+    if not is_state_after(boundary, state, rendering.model_id):
+        return part
+    state = {**state, "modelId": rendering.model_id}
+    return part.model_copy(update={"provider_state": state})
 
 
 def messages_in_tool_turns(messages: Sequence[Message]) -> set[int]:

@@ -9,6 +9,7 @@ from typing import cast
 
 from deltafold.dialects.replay import compact
 from deltafold.dialects.turns import OPENING
+from deltafold.fallbacks import Boundary
 from deltafold.messages import KINDS_OF_ROLE as KINDS
 from deltafold.messages import (
     ContentPart,
@@ -17,6 +18,7 @@ from deltafold.messages import (
     ProviderPart,
     Role,
     TextPart,
+    ThinkingPart,
     ToolCallPart,
     ToolResultPart,
 )
@@ -33,6 +35,25 @@ class Piece:
     answer: "Piece | None" = None
     call_id: str | None = None
     """New id of the call, if it is renamed."""
+    boundary: Boundary | None = None
+    """The boundary of an answer that another model took over, before or after the part."""
+
+    @property
+    def is_before_fallback(self) -> bool:
+        """Whether another model took over after the part: the renderer leaves most of it out."""
+        return self.boundary is not None and self.index < self.boundary.index
+
+    @property
+    def is_boundary(self) -> bool:
+        """Whether the part is that boundary, which the renderer needs in every dialect."""
+        return self.boundary is not None and self.index == self.boundary.index
+
+    @property
+    def is_left_out(self) -> bool:
+        """Whether the part is a call that never ran, and that nobody is sent."""
+        if not isinstance(self.part, ToolCallPart) or self.answer is not None:
+            return False
+        return self.part.incomplete or self.is_before_fallback
 
 
 @dataclass(slots=True)
@@ -142,14 +163,33 @@ def followers(speakers: Sequence[Turn]) -> list[MessagePart | None]:
     following: MessagePart | None = None
     for turn in reversed(speakers):
         found.append(following)
-        items = (piece.part for piece in turn.pieces if follows(piece.part) and not is_cut(piece))
+        items = (
+            piece.part for piece in turn.pieces if follows(piece.part) and not piece.is_left_out
+        )
         following = next(items, following)
     return found[::-1]
 
 
-def is_cut(piece: Piece) -> bool:
-    """Return whether a piece is a call that was cut off and never ran, which nobody is sent."""
-    return isinstance(piece.part, ToolCallPart) and piece.part.incomplete and piece.answer is None
+def with_followers(
+    parts: Sequence[MessagePart], following: MessagePart | None, *, needs_id: bool
+) -> list[MessagePart]:
+    """Return the parts without the reasoning that no item follows.
+
+    Args:
+        parts: the parts of a turn.
+        following: the first item after the turn, before anyone else speaks.
+        needs_id: whether a text after reasoning with an id must have one too.
+    """
+    kept: list[MessagePart] = []
+    for part in reversed(parts):
+        if isinstance(part, ThinkingPart):
+            lost_id = isinstance(following, TextPart) and not item_id(following)
+            if following is None or (needs_id and lost_id and item_id(part)):
+                continue
+        elif follows(part):
+            following = part
+        kept.append(part)
+    return kept[::-1]
 
 
 def follows(part: MessagePart) -> bool:

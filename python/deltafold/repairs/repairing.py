@@ -24,10 +24,12 @@ from deltafold.dialects.acceptance import (
     refused_medium,
     results_follow_each_message,
 )
+from deltafold.dialects.handovers import is_state_after
 from deltafold.dialects.media import source_of
 from deltafold.dialects.model_names import is_state_of
 from deltafold.dialects.replay import blanks_between_thinking, compact
 from deltafold.exceptions import MisuseError
+from deltafold.fallbacks import last_boundary
 from deltafold.messages import KINDS_OF_ROLE as KINDS
 from deltafold.messages import (
     ContentPart,
@@ -49,16 +51,15 @@ from deltafold.repairs.pieces import (
     as_message,
     as_said,
     followers,
-    follows,
     holds_something,
     home,
     id_of,
     is_answer,
     is_blank,
     is_said_by_user,
-    item_id,
     opening_beside,
     speaks,
+    with_followers,
 )
 from deltafold.repairs.problems import REFUSED_BY, Problem, ProblemCode, Report
 
@@ -215,7 +216,9 @@ class _Mender:
 
     def _split(self, number: int, message: Message) -> Iterator[Turn]:
         """Yield the message, split where it holds parts that its role must not hold."""
-        pieces = [Piece(part, number, index) for index, part in enumerate(message.parts)]
+        boundary = last_boundary(message.parts) if message.role is Role.ASSISTANT else None
+        numbered = enumerate(message.parts)
+        pieces = [Piece(part, number, index, boundary=boundary) for index, part in numbered]
         if all(piece.part.kind in KINDS[message.role] for piece in pieces):
             yield Turn(message.role, pieces, message, number)
             return
@@ -253,7 +256,7 @@ class _Mender:
                 part = piece.part
                 if isinstance(part, ToolResultPart) and self._dialect in CALL_IDS_RETURN:
                     seen.discard(part.tool_call_id)
-                if not isinstance(part, ToolCallPart) or (part.incomplete and not piece.answer):
+                if not isinstance(part, ToolCallPart) or piece.is_left_out:
                     continue
                 call_id = part.tool_call_id
                 if call_id and call_id not in seen:
@@ -282,9 +285,7 @@ class _Mender:
     def _speak(self, turn: Turn, following: MessagePart | None) -> Iterator[Message]:
         """Yield the parts of a turn; an empty turn yields nothing.
 
-        Args:
-            turn: the turn.
-            following: the first item of the provider after the turn, before anyone else speaks.
+        `following` is the first item of the provider after it, before anyone else speaks.
         """
         if turn.role is Role.TOOL:  # no assistant speaks before it: it answers nothing
             if not turn.pieces:
@@ -319,7 +320,7 @@ class _Mender:
             piece
             for turn in speakers
             for piece in turn.pieces
-            if isinstance(piece.part, ToolCallPart) and (piece.answer or not piece.part.incomplete)
+            if isinstance(piece.part, ToolCallPart) and not piece.is_left_out
         ]
         answered: set[int] = set()
         strays: list[tuple[Piece, Turn]] = []
@@ -466,6 +467,9 @@ class _Mender:
         )
 
     def _thinking(self, part: ThinkingPart, piece: Piece) -> Iterator[MessagePart]:
+        if piece.is_before_fallback:
+            yield part
+            return
         state = part.provider_state
         becomes = "it is left out" if self._policy.thinking == "drop" else "it becomes text"
         is_found = False
@@ -476,9 +480,7 @@ class _Mender:
                 becomes,
                 piece,
             )
-        elif state.get("dialect") != self._dialect or (
-            self._model_id is not None and not is_state_of(state, self._model_id)
-        ):
+        elif state.get("dialect") != self._dialect or not self._is_of_model(state, piece):
             is_found = self._found(
                 ProblemCode.FOREIGN_THINKING,
                 f"reasoning is that of {state.get('modelId')!r} in {state.get('dialect')}",
@@ -490,8 +492,18 @@ class _Mender:
         elif self._policy.thinking == "text" and part.text.strip():
             yield TextPart(text=part.text)
 
+    def _is_of_model(self, state: Mapping[str, object], piece: Piece) -> bool:
+        """Return whether state belongs to the model of the request."""
+        if self._model_id is None or is_state_of(state, self._model_id):
+            return True
+        boundary = piece.boundary
+        return boundary is not None and is_state_after(boundary, state, self._model_id)
+
     def _call(self, call: ToolCallPart, piece: Piece) -> Iterator[ToolCallPart]:
-        if call.incomplete and piece.answer is None:
+        if piece.is_left_out:
+            if piece.is_before_fallback:
+                yield call  # the renderer leaves it out
+                return
             self._found(
                 ProblemCode.HALF_CALL,
                 f"the call of {call.tool_name} was cut off and never ran",
@@ -543,14 +555,10 @@ class _Mender:
         return TextPart(text=source.shown)
 
     def _is_foreign(self, part: ProviderPart, piece: Piece) -> bool:
-        if part.dialect == self._dialect:
+        if part.dialect == self._dialect or piece.is_boundary:
             return False
-        return self._found(
-            ProblemCode.FOREIGN_BLOCK,
-            f"a block is of {part.dialect}",
-            "it is left out",
-            piece,
-        )
+        what = f"a block is of {part.dialect}"
+        return self._found(ProblemCode.FOREIGN_BLOCK, what, "it is left out", piece)
 
     def _without_lone_reasoning(
         self, parts: list[MessagePart], turn: Turn, following: MessagePart | None
@@ -562,16 +570,7 @@ class _Mender:
         if self._dialect not in REFUSED_BY[ProblemCode.LONE_REASONING]:
             return parts
         needs_id = answer_needs_its_id(self._dialect, self._model_id)
-        kept: list[MessagePart] = []
-        for part in reversed(parts):
-            if isinstance(part, ThinkingPart):
-                lost_id = isinstance(following, TextPart) and not item_id(following)
-                if following is None or (needs_id and lost_id and item_id(part)):
-                    continue
-            elif follows(part):
-                following = part
-            kept.append(part)
-        kept.reverse()
+        kept = with_followers(parts, following, needs_id=needs_id)
         if len(kept) < len(parts):
             self._found(
                 ProblemCode.LONE_REASONING,

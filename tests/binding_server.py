@@ -93,8 +93,8 @@ class BindingServer(ReplayServer):
                 yield at
 
     def _refusal(self, body: Block, failing: Sequence[Spot], betas: str) -> str | None:
-        thinking = body.get("thinking") or {}
-        binding = thinking.get("block_binding")
+        thinking: Block = body.get("thinking") or {}
+        binding: Block | None = thinking.get("block_binding")
         if binding is not None and BETA not in betas:
             return "thinking.block_binding: Extra inputs are not permitted"
         if binding is not None and thinking.get("type") != "adaptive":
@@ -109,9 +109,10 @@ class BindingServer(ReplayServer):
         for place, message in enumerate(body["messages"]):
             calls = {one["id"] for one in _content(message) if one["type"] == "tool_use"}
             after = body["messages"][place + 1 : place + 2]
-            results = {one.get("tool_use_id") for one in _content(after[0])} if after else set()
-            if calls - results:
-                return f"messages.{place}: tool_use ids without tool_result: {calls - results}"
+            results = [one for message in after for one in _content(message)]
+            calls -= {one.get("tool_use_id") for one in results}
+            if calls:
+                return f"messages.{place}: tool_use ids without tool_result: {calls}"
         return None
 
     def _stream(self, body: Block, blocks: Sequence[Block]) -> bytes:
@@ -202,11 +203,14 @@ def _bond(body: Block, at: Spot) -> Bond:
     return Bond(hashlib.sha256(text.encode()).hexdigest(), tuple(before))
 
 
-def _unmarked(value: object) -> object:
+def _unmarked(value: Any) -> object:  # noqa: ANN401 - JSON
     """Return a value without cache marks."""
     if isinstance(value, dict):
-        return {key: _unmarked(one) for key, one in value.items() if key != "cache_control"}
-    return [_unmarked(one) for one in value] if isinstance(value, list) else value
+        members = cast("Block", value)
+        return {key: _unmarked(one) for key, one in members.items() if key != "cache_control"}
+    return (
+        [_unmarked(one) for one in cast("list[Any]", value)] if isinstance(value, list) else value
+    )
 
 
 def _without(body: Block, spots: Sequence[Spot]) -> Block:

@@ -93,8 +93,8 @@ def _words_of_clients() -> Iterator[tuple[str, set[str]]]:
     yield MISTRAL, _literals(models.ChatCompletionChoiceFinishReason)
     yield MISTRAL, _literals(models.CompletionResponseStreamChoiceFinishReason)
     yield COHERE, _literals(ChatFinishReason)
-    service = botocore.session.get_session().get_service_model("bedrock-runtime")
-    yield BEDROCK, set(getattr(service.shape_for("StopReason"), "enum"))  # noqa: B009 - not typed
+    session: Any = botocore.session.get_session()
+    yield BEDROCK, {*session.get_service_model("bedrock-runtime").shape_for("StopReason").enum}
 
 
 def test_the_table_has_every_word_of_the_clients() -> None:

@@ -150,8 +150,3 @@ def test_a_request_is_a_prefix_of_the_next_one(dialect: str, name: str) -> None:
             one.get("messages") or one.get("contents") or one["input"] for one in (first, second)
         )
         assert after[: len(before)] == before
-
-
-def _turns(body: dict[str, Any]) -> list[object]:
-    found: list[object] = body.get("messages") or body.get("contents") or body["input"]
-    return found

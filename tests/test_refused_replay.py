@@ -6,7 +6,7 @@ async, over clients of HTTP and of the SDKs, of a Model, an Agent and the gatewa
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -41,14 +41,22 @@ LATEST: Final = (
     "messages.1.content.0: `thinking` or `redacted_thinking` blocks in the latest assistant "
     "message cannot be modified. These blocks must remain as they were in the original response."
 )
-REFUSALS: Final[list[tuple[str, dict[str, Any]]]] = [
-    (
-        "anthropic-messages",
-        {"type": "error", "error": {"type": "invalid_request_error", "message": m}},
-    )
-    for m in (BOUND, LATEST)
+OF_MESSAGES: Final[list[dict[str, Any]]] = [
+    {"type": "error", "error": {"type": "invalid_request_error", "message": message}}
+    for message in (BOUND, LATEST)
 ]
-REFUSALS += [
+OF_GEMINI: Final[list[dict[str, Any]]] = [
+    {"error": {"code": 400, "message": message, "status": "INVALID_ARGUMENT"}}
+    for message in (
+        "Corrupted thought signature.",
+        "Thought signature is not valid.",
+        "Function call is missing a thought_signature in functionCall parts.",
+    )
+]
+REFUSALS: Final[list[tuple[str, dict[str, Any]]]] = [
+    *(("anthropic-messages", refusal) for refusal in OF_MESSAGES),
+    *(("gemini", refusal) for refusal in OF_GEMINI),
+    ("openai-chat", {"error": {"code": 400, "message": "Corrupted thought signature."}}),
     ("bedrock-converse", {"__type": "ValidationException", "message": BOUND}),
     ("bedrock-converse", {"message": LATEST}),
     (
@@ -63,18 +71,6 @@ REFUSALS += [
         },
     ),
 ]
-REFUSALS += [
-    ("gemini", {"error": {"code": 400, "message": m, "status": "INVALID_ARGUMENT"}})
-    for m in (
-        "Corrupted thought signature.",
-        "Thought signature is not valid.",
-        "Function call is missing a thought_signature in functionCall parts.",
-    )
-]
-REFUSALS.append(
-    ("openai-chat", {"error": {"code": 400, "message": "Corrupted thought signature."}})
-)
-
 MODELS: Final = {
     "anthropic-messages": "claude-opus-4-5",
     "bedrock-converse": "anthropic.claude-opus-4-5-v1:0",
@@ -137,7 +133,7 @@ def history(dialect: str) -> list[Message]:
 
 
 @contextmanager
-def refusing(dialect: str, refusal: dict[str, Any]) -> Iterator[tuple[Refusing, Model[Any]]]:
+def refusing(dialect: str, refusal: dict[str, Any]) -> Generator[tuple[Refusing, Model[Any]]]:
     adapter = adapter_of(dialect)
     assert adapter is not None
     config = {"model_id": MODELS[dialect]} | ({"store": False} if "responses" in dialect else {})
@@ -157,11 +153,13 @@ def ask(
 ) -> Message:
     messages = history(dialect)
     if is_sync:
-        return model.send_message_sync(messages, [TOOL], **options)
+        said: Message = model.send_message_sync(messages, [TOOL], **options)
+        return said
 
     async def asked() -> Message:
         async with model:
-            return await model.send_message(messages, [TOOL], **options)
+            said: Message = await model.send_message(messages, [TOOL], **options)
+            return said
 
     return asyncio.run(asked())
 
@@ -208,7 +206,8 @@ def test_a_budget_of_thinking_is_off_where_an_open_call_has_none() -> None:
             thinking={"type": "enabled", "budget_tokens": 1024},
             max_tokens=2000,
         )
-        assert server.requests[-1].json()["thinking"] == {"type": "disabled"}
+        sent: dict[str, Any] = json.loads(server.requests[-1].body)
+        assert sent["thinking"] == {"type": "disabled"}
 
 
 def test_a_refusal_of_another_kind_is_not_repaired() -> None:

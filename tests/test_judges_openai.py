@@ -100,6 +100,12 @@ def chat(stream: Stream) -> Answer:
     return answer
 
 
+def tool_name(item: Any) -> str:  # noqa: ANN401 - calls of two kinds
+    """Return the name of a called tool, with the namespace that the client reads beside it."""
+    namespace = getattr(item, "namespace", None)
+    return item.name if namespace in {None, item.name} else f"{namespace}__{item.name}"
+
+
 def responses(stream: Stream) -> Answer:
     state: Any = ResponseStreamState(input_tools=openai.omit, text_format=openai.omit)
     last: Any = None
@@ -126,10 +132,10 @@ def responses(stream: Stream) -> Answer:
             answer.thinking += "".join(part.text for part in parts)
         elif item.type == "function_call":
             inputs += item.arguments
-            answer.calls.append((item.call_id, item.name, parsed(item.arguments)))
+            answer.calls.append((item.call_id, tool_name(item), parsed(item.arguments)))
         elif item.type == "custom_tool_call":
             inputs += item.input
-            answer.calls.append((item.call_id, item.name, {"input": item.input}))
+            answer.calls.append((item.call_id, tool_name(item), {"input": item.input}))
     # A caller shows the deltas while they arrive: they give what the final response has.
     assert (seen["text"], seen["thinking"], seen["input"]) == (answer.text, answer.thinking, inputs)
     return answer

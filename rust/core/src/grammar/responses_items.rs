@@ -10,7 +10,7 @@ use super::logprobs::{self, Form};
 use super::tree::{Node, Rule, Value, quoted};
 
 /// Members of a skeleton that the done item repeats, where it has them.
-const FIXED: [&str; 6] = ["id", "type", "role", "call_id", "name", "namespace"];
+const FIXED: [&str; 8] = ["id", "type", "role", "call_id", "name", "namespace", "caller", "async"];
 
 /// Beginnings of the events of items that the provider runs.
 const PROVIDER_EVENTS: [&str; 11] = [

@@ -306,6 +306,30 @@ fn an_answer_that_comes_as_two_choices_of_one_number_is_one_answer() {
 }
 
 #[test]
+fn a_custom_tool_of_xai_is_no_call_whatever_its_id() {
+    let item = |number: u64, name: &str| json!({"type": "response.output_item.done", "output_index": number, "item": {"type": "custom_tool_call", "id": format!("ctc_{number}"), "call_id": format!("call_{number}"), "name": name, "input": "x"}});
+    let answer = |tools: Value| {
+        let response = |status: &str| json!({"id": "r", "model": "m", "status": status, "output": [], "tools": tools});
+        let events = [
+            json!({"type": "response.created", "response": response("in_progress")}),
+            item(0, "x_keyword_search"),
+            item(1, "apply"),
+            json!({"type": "response.completed", "response": response("completed")}),
+        ];
+        message("openai-responses", &events)
+            .tool_calls()
+            .map(|(_, call)| call.name.to_string())
+            .collect::<Vec<_>>()
+    };
+    let apply = json!({"type": "custom", "name": "apply"});
+    assert_eq!(answer(json!([{"type": "x_search"}, apply])), ["apply"]);
+    // Other requests may declare tools in their input, which no response repeats.
+    assert_eq!(answer(json!([{"type": "web_search"}, apply])), ["x_keyword_search", "apply"]);
+    assert_eq!(answer(json!([])), ["x_keyword_search", "apply"]);
+    assert_eq!(answer(json!("odd")), ["x_keyword_search", "apply"]);
+}
+
+#[test]
 fn one_tool_call_without_its_list_is_a_call() {
     let message = chat(&[
         json!({"tool_calls": {"id": "c1", "function": {"name": "f", "arguments": "{\"a\":1}"}}}),

@@ -1,6 +1,6 @@
 //! State of a Responses stream, and the application of events to it.
 
-use super::items::{Actor, Item, ItemMembers};
+use super::items::{Actor, Item, ItemMembers, flat_name};
 use super::places::Places;
 use super::read::{self, Content, Event, EventTemplate, ItemPosition, ResponseStage};
 
@@ -15,7 +15,7 @@ use crate::sink::DeltaSink;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct State {
     places: Places,
-    /// The custom tools that the request declared, if the response repeats them.
+    /// The custom tools that the request declared, if it also declared a search that calls custom tools of the provider.
     declared: Option<Vec<String>>,
     /// The caller must act on an item that is not a tool call.
     caller_acts: bool,
@@ -230,7 +230,7 @@ impl State {
         sink.identity(model, id);
         // An empty list comes from servers that do not repeat the request.
         if let (None, Some(tools)) = (&self.declared, tools.filter(|tools| *tools != "[]")) {
-            self.declared = Some(custom_tools(tools, sink)?);
+            self.declared = custom_tools(tools, sink)?;
         }
         if stage == ResponseStage::Running {
             return Ok(());
@@ -284,26 +284,54 @@ fn ended_badly(status: &str, error: Option<&str>, sink: &DeltaSink<'_>) -> Failu
     failure
 }
 
-/// Return the names of the custom tools among the request's tools.
-fn custom_tools(tools: &str, sink: &mut DeltaSink<'_>) -> Result<Vec<String>> {
+/// Return the names of the custom tools among the request's tools; `None` without xAI's `x_search`, the only tool of a
+/// provider that is known to call custom tools.
+fn custom_tools(tools: &str, sink: &mut DeltaSink<'_>) -> Result<Option<Vec<String>>> {
     let mut names = Vec::new();
+    let mut searches = false;
     Reader::trusted(tools).maybe_array(|reader| {
-        let mut custom = false;
-        let mut name = None;
+        let tool = Tool::read(reader)?;
+        searches |= tool.is("x_search");
+        let mut keep = |namespace, tool: &Tool<'_>| {
+            if let Some(name) = tool.name.filter(|_| tool.is("custom"))
+                && sink.take_state_bytes(name.raw.len())
+            {
+                names.push(flat_name(namespace, name).into_owned());
+            }
+        };
+        keep(None, &tool);
+        Reader::trusted(tool.tools.unwrap_or("[]")).maybe_array(|reader| {
+            keep(tool.name, &Tool::read(reader)?);
+            Ok(())
+        })
+    })?;
+    Ok(searches.then_some(names))
+}
+
+/// A declared tool, or a namespace of tools.
+#[derive(Default)]
+struct Tool<'a> {
+    kind: Option<Str<'a>>,
+    name: Option<Str<'a>>,
+    tools: Option<&'a str>,
+}
+
+impl<'a> Tool<'a> {
+    fn read(reader: &mut Reader<'a>) -> Result<Self> {
+        let mut found = Self::default();
         reader.maybe_object(|reader, key| {
             match key {
-                "type" => custom = reader.opt_string()?.is_some_and(|kind| kind.raw == "custom"),
-                "name" if reader.kind()? == Kind::String => name = reader.filled_string()?,
+                "type" if reader.kind()? == Kind::String => found.kind = reader.filled_string()?,
+                "name" if reader.kind()? == Kind::String => found.name = reader.filled_string()?,
+                "tools" => found.tools = reader.opt_raw()?,
                 _ => reader.skip()?,
             }
             Ok(())
         })?;
-        if let Some(name) = name.filter(|_| custom)
-            && sink.take_state_bytes(name.raw.len())
-        {
-            names.push(name.text());
-        }
-        Ok(())
-    })?;
-    Ok(names)
+        Ok(found)
+    }
+
+    fn is(&self, kind: &str) -> bool {
+        self.kind.is_some_and(|known| known.raw == kind)
+    }
 }

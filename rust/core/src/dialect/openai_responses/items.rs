@@ -3,9 +3,12 @@
 //! Laws:
 //! - Each content of a message is a part of its own, in order.
 //! - A reasoning item is one thinking part.  The parts of its summary are paragraphs of it.
-//! - An item that the caller runs by name is a tool call.
+//! - An item that the caller runs by name is a tool call.  The name of a tool in a namespace is `namespace__name`, which is
+//!   the name that a parsed request declares it under.
 //! - Every other item becomes one provider part when it is done.  If the stream ends before, the part holds the content
 //!   that arrived.
+
+use std::borrow::Cow;
 
 use super::contents::{Announced, Message, Reasoning, without};
 use super::read::Content;
@@ -64,12 +67,28 @@ pub(super) struct ItemMembers<'a> {
     pub(super) id: Option<Str<'a>>,
     call_id: Option<Str<'a>>,
     name: Option<Str<'a>>,
+    namespace: Option<Str<'a>>,
+    /// The item has members beside its names that a writer must know when it begins the item.
+    has_origin: bool,
     arguments: Option<Str<'a>>,
     content: Option<&'a str>,
     summary: Option<&'a str>,
     execution: Option<Str<'a>>,
     environment: Option<Str<'a>>,
     status: Option<Str<'a>>,
+}
+
+/// Return the name of a tool with its namespace.
+///
+/// A function that the provider loads later is called in a namespace of its own name: this name.
+pub(super) fn flat_name<'a>(namespace: Option<Str<'a>>, name: Str<'a>) -> Cow<'a, str> {
+    let name = name.unescaped();
+    match namespace.map(|namespace| namespace.unescaped()) {
+        Some(namespace) if !namespace.is_empty() && namespace != name => {
+            Cow::Owned(format!("{namespace}__{name}"))
+        }
+        _ => name,
+    }
 }
 
 /// The party that acts on an item.
@@ -92,6 +111,8 @@ impl<'a> ItemMembers<'a> {
                 "id" => found.id = reader.id()?,
                 "call_id" => found.call_id = reader.id()?,
                 "name" => found.name = reader.filled_string()?,
+                "namespace" => found.namespace = reader.filled_string()?,
+                "caller" | "async" => found.has_origin |= reader.opt_raw()?.is_some(),
                 "arguments" | "input" => found.arguments = reader.text_or_json()?,
                 "content" => found.content = reader.opt_raw()?,
                 "summary" => found.summary = reader.opt_raw()?,
@@ -114,6 +135,12 @@ impl<'a> ItemMembers<'a> {
     /// Return the id of the call.  Some servers write `"null"` instead of a missing id.
     pub(super) fn call_id(&self) -> Option<Str<'a>> {
         self.call_id.filter(|id| id.raw != "null")
+    }
+
+    /// Name a call: its id, and its name with its namespace.
+    fn name_call(&self, call: CallHandle, sink: &mut DeltaSink<'_>) {
+        let name = self.name.map(|name| flat_name(self.namespace, name));
+        sink.name_call(call, self.call_id.or(self.id), name.as_deref().map(Str::plain));
     }
 
     /// Return whether the item may be of a kind.  The server may run a custom tool itself.
@@ -155,12 +182,16 @@ impl<'a> ItemMembers<'a> {
         }
     }
 
-    /// Return whether the provider ran a custom tool itself (xAI): the id shows it, or the request did not declare the tool.
+    /// Return whether the provider ran a custom tool itself (xAI): the id shows it, or the request declared a search that
+    /// calls such tools, and `declared` lacks the tool.
+    ///
+    /// Other requests prove nothing: tools also come from items of the input, which no response repeats.
     pub(super) fn is_provider_run(&self, declared: Option<&[String]>) -> bool {
+        let name = self.name.map(|name| flat_name(self.namespace, name));
         self.call_id.is_some_and(|id| id.raw.starts_with("xs_call_"))
             || declared
-                .zip(self.name)
-                .is_some_and(|(known, name)| !known.iter().any(|known| name.is(known)))
+                .zip(name)
+                .is_some_and(|(known, name)| !known.iter().any(|known| *known == name))
     }
 }
 
@@ -174,7 +205,13 @@ impl Item {
     ) -> Self {
         let call = |format, sink: &mut DeltaSink<'_>| {
             let call = sink.open_repeated_call(format);
-            sink.name_call(call, members.call_id.or(members.id), members.name);
+            if members.namespace.is_some() || members.has_origin {
+                // Before the name, which starts the call: a writer begins the item with these members.
+                let state = without(item, &["arguments", "input"]);
+                let state = json::merge_objects(&state, "{\"status\":\"in_progress\"}");
+                sink.call_state(call, &state);
+            }
+            members.name_call(call, sink);
             Self::Call(call)
         };
         match members.kind.map_or("", |kind| kind.raw) {
@@ -275,7 +312,7 @@ impl Item {
                 if let Some(arguments) = members.arguments {
                     sink.args_whole(*call, arguments);
                 }
-                sink.name_call(*call, members.call_id.or(members.id), members.name);
+                members.name_call(*call, sink);
                 let state = without(item, &["arguments", "input"]);
                 sink.call_state(*call, &state);
                 sink.end_call(*call, members.call_end());

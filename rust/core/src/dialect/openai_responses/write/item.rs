@@ -1,5 +1,6 @@
 //! `Item`: an item of the output while it is open.
 
+use super::state::Origin;
 use crate::contract::Logprobs;
 use crate::json::{ObjectWriter, object, write_list, write_members};
 
@@ -22,6 +23,8 @@ pub(super) struct Item {
     call_id: Box<str>,
     pub(super) name: Box<str>,
     pub(super) namespace: Option<Box<str>>,
+    /// Members of a call that belong to the API, as the source named them when the call began.
+    pub(super) origin: Origin,
     /// Text or arguments so far.
     pub(super) text: String,
     /// JSON of the annotations.
@@ -44,6 +47,7 @@ impl Item {
             call_id: Box::default(),
             name: Box::default(),
             namespace: None,
+            origin: Origin::default(),
             text: String::new(),
             annotations: Vec::new(),
             logprobs: String::new(),
@@ -222,6 +226,9 @@ impl Item {
                         item.text("namespace", namespace);
                     }
                     item.text("name", &self.name);
+                    for (name, json) in &self.origin.members {
+                        item.json(name, json);
+                    }
                     item.text(if custom { "input" } else { "arguments" }, text);
                 }
             }

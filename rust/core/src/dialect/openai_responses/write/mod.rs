@@ -26,7 +26,8 @@ use std::collections::BTreeSet;
 use item::Item;
 use parts::write_parts;
 use state::{
-    audio_data, is_audio, is_own_raw, own_citation, own_forms, own_id, own_phase, quoted, run_call,
+    Origin, audio_data, is_audio, is_own_raw, own_citation, own_forms, own_id, own_origin,
+    own_phase, quoted, run_call,
 };
 
 use super::facts::FACTS;
@@ -454,9 +455,13 @@ impl Writer for ResponsesWriter {
             call.state.as_deref().filter(|_| is_custom == (call.format == InputFormat::Text));
         let id = self.own_or_next_id(page, state, if is_custom { "ctc" } else { "fc" });
         let mut item = Item::call(id, &call.id, &call.name, is_custom);
+        item.origin = own_origin(call);
         if let Some(tool) = tool {
             item.name.clone_from(&tool.name);
             item.namespace = tool.namespace;
+        } else if let Some((namespace, name)) = item.origin.name.clone() {
+            item.name = name;
+            item.namespace = Some(namespace);
         }
         self.open(page, item);
     }
@@ -482,6 +487,12 @@ impl Writer for ResponsesWriter {
             if !plain.is_empty() {
                 self.more(page, &plain, Riders::default());
             }
+        }
+        let origin = own_origin(call);
+        if origin != Origin::default()
+            && self.item.as_ref().is_some_and(|item| item.origin != origin)
+        {
+            page.notes.add("item", "members of a call that came after its item began");
         }
         self.close(page, if call.incomplete { "incomplete" } else { "completed" });
         // The state of a call can come with its end.

@@ -2,11 +2,62 @@
 //!
 //! In: JSON of provider state, items and annotations.  Out: ids, phases, texts, and citations with all members of the client's type.
 
-use crate::encode::{State, WholeContent, WholePart, write_compact};
+use super::super::items::flat_name;
+use crate::encode::{Call, State, WholeContent, WholePart, write_compact};
 use crate::fold::Part;
-use crate::json::{Reader, members, object, write_string};
+use crate::json::{Reader, Str, members, object, write_string};
 
 const DIALECT: &str = "openai-responses";
+
+/// Members of a call, beside its names, that belong to the API and not to a model.
+const OF_CALLS: [&str; 2] = ["caller", "async"];
+
+/// The names of a call in a namespace, and its further members.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Origin {
+    /// Namespace and the name inside of it.
+    pub(super) name: Option<(Box<str>, Box<str>)>,
+    /// Name and JSON.
+    pub(super) members: Vec<(&'static str, String)>,
+}
+
+/// Return what the provider state of this dialect says of the names of a call.
+///
+/// A namespace counts only if the call has the name that is made of it: the caller may have renamed the call.
+pub(super) fn own_origin(call: &Call) -> Origin {
+    let mut origin = Origin::default();
+    // Most states have none of the members; a search is cheaper than a reader.
+    let is_told = |json: &&str| {
+        json.contains("\"namespace\"") || OF_CALLS.iter().any(|name| json.contains(name))
+    };
+    let Some(json) = call.state.as_deref().filter(is_told) else { return origin };
+    let state = State::read(json);
+    if state.dialect != DIALECT {
+        return origin;
+    }
+    let text = |json: &str| Reader::trusted(json).filled_string().ok().flatten().map(|s| s.text());
+    let (mut namespace, mut name) = (None, None);
+    for (key, value) in members(state.data) {
+        match key.as_ref() {
+            "namespace" => namespace = text(value),
+            "name" => name = text(value),
+            key => {
+                let known = OF_CALLS.iter().find(|known| **known == key);
+                if let Some(known) = known.filter(|_| value != "null") {
+                    let mut out = String::new();
+                    write_compact(&mut out, value);
+                    origin.members.push((known, out));
+                }
+            }
+        }
+    }
+    if let (Some(namespace), Some(name)) = (namespace, name)
+        && flat_name(Some(Str::plain(&namespace)), Str::plain(&name)) == *call.name
+    {
+        origin.name = Some((namespace.into(), name.into()));
+    }
+    origin
+}
 
 /// Return a text as a JSON string.
 pub(super) fn quoted(text: &str) -> String {

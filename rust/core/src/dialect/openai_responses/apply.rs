@@ -138,17 +138,27 @@ impl State {
     ) -> Result<()> {
         let members = ItemMembers::read(json)?;
         let position = ItemPosition { item_id: position.item_id.or(members.id), ..position };
-        let at = if let Some(at) = self.places.of_item(position, &members, true) {
+        if let Some(at) = self.places.of_item(position, &members, true) {
             self.places.announce(at, position, &members, sink);
-            Some(at)
-        } else {
-            let opened = Item::open(&members, json, self.declared.as_deref(), sink);
-            self.places.insert(position, Some(&members), opened, sink)
-        };
-        if let Some(at) = at {
             self.end_item(at, &members, json, sink);
+        } else {
+            self.add_whole(position, &members, json, sink);
         }
         Ok(())
+    }
+
+    /// Add an item that no event announced.
+    fn add_whole(
+        &mut self,
+        position: ItemPosition<'_>,
+        members: &ItemMembers<'_>,
+        json: &str,
+        sink: &mut DeltaSink<'_>,
+    ) {
+        let opened = Item::open(members, json, self.declared.as_deref(), sink);
+        if let Some(at) = self.places.insert(position, Some(members), opened, sink) {
+            self.end_item(at, members, json, sink);
+        }
     }
 
     fn end_item(
@@ -176,10 +186,14 @@ impl State {
             let json = reader.raw()?;
             let members = ItemMembers::read(json)?;
             if streamed.is_empty() {
-                let position =
-                    ItemPosition { output_index: Some(index), ..ItemPosition::default() };
+                // Each element is an item of its own, even if two of them have one id.
+                let position = ItemPosition {
+                    output_index: Some(index),
+                    item_id: members.id,
+                    ..ItemPosition::default()
+                };
                 index += 1;
-                self.done(position, json, sink)?;
+                self.add_whole(position, &members, json, sink);
             } else if let Some(at) = self.places.open_by_id(&members) {
                 // The `done` event of the item is missing.
                 self.end_item(at, &members, json, sink);

@@ -268,7 +268,8 @@ impl Places {
         let by_id = known(&names.id)
             .filter(|(_, entry)| entry.is_open() || !names.have_another_index(entry));
         let by_call_id = known(&names.call_id).filter(|(_, entry)| {
-            !(names.have_another_id(entry) && names.have_another_index(entry))
+            let may_be_another = names.have_another_id(entry) || !entry.is_open();
+            !(may_be_another && names.have_another_index(entry))
         });
         by_id.or(by_call_id).map(|(at, _)| at)
     }

@@ -3,7 +3,7 @@
 Checked against the protocol notes: anthropic-messages part 7, openai-chat part 8.
 """
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -216,17 +216,23 @@ def test_signatures_go_back_only_to_their_own_model_and_dialect() -> None:
     assert chat_turns(answer) == [{"role": "assistant", "content": "said"}]
 
 
-def test_a_caller_goes_back_with_its_call_to_its_own_model() -> None:
-    caller = {"type": "code_execution_20260120", "tool_id": "srvtoolu_1"}
-    mine, other = (
-        call("a").model_copy(
-            update={"provider_state": state({"caller": caller}, "anthropic-messages", model_id)}
-        )
-        for model_id in ("m", "n")
-    )
+def test_a_caller_and_a_toolset_go_back_with_their_call_to_every_model() -> None:
+    of_call: dict[str, object] = {
+        "caller": {"type": "code_execution_20260120", "tool_id": "srvtoolu_1"},
+        "toolset_name": "browser",
+    }
     use = {"type": "tool_use", "id": "a", "name": "weather", "input": {"city": "Brest"}}
-    assert claude_blocks(Message.assistant(mine)) == [use | {"caller": caller}]
-    assert claude_blocks(Message.assistant(other)) == [use]
+    for model_id in ("m", "n"):
+        known = {"provider_state": state(of_call, "anthropic-messages", model_id)}
+        made = Message.assistant(call("a").model_copy(update=known))
+        assert claude_blocks(made) == [use | of_call]
+        config = AnthropicConfig(model_id="m", max_tokens=10)
+        history = [Message.user("Hi"), made, Message.tool_result("a", "Sunny")]
+        body = dialect_of("anthropic-messages").render(history, [], config).body
+        result = cast("list[Any]", body["messages"])[2]["content"][0]
+        assert (result["toolset_name"], "caller" in result) == ("browser", False)
+    elsewhere = {"provider_state": state(of_call, "openai-responses", "m")}
+    assert claude_blocks(Message.assistant(call("a").model_copy(update=elsewhere))) == [use]
 
 
 def test_redacted_thinking_goes_back_as_the_secret_that_came() -> None:

@@ -5,7 +5,7 @@ cannot express is in the notes. An alias of a name or an id can be mapped back.
 """
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -16,7 +16,7 @@ from deltafold.dialects.aliases import Aliases
 from deltafold.dialects.model_names import is_state_of
 from deltafold.dialects.settings import ModelConfig
 from deltafold.dialects.settings_table import SettingTable, write_settings
-from deltafold.messages import Message, MessagePart, TextPart
+from deltafold.messages import Message, MessagePart, TextPart, ToolCallPart
 from deltafold.tool_specs import ToolChoice, ToolSpec
 
 T = TypeVar("T")
@@ -153,6 +153,11 @@ class Rendering:
         """The tools of the caller, by name."""
         return {tool.name: tool for tool in self.tools}
 
+    @cached_property
+    def calls(self) -> Mapping[str, ToolCallPart]:
+        """The calls of the conversation, by id."""
+        return {call.tool_call_id: call for message in self.messages for call in message.tool_calls}
+
     def with_config(self, config: ModelConfig) -> Self:
         """Return the same request with other settings; notes and aliases are shared."""
         _ = self.tool_names, self.call_ids  # made now, to be shared
@@ -244,6 +249,18 @@ class Rendering:
         if not isinstance(data, Mapping) or not is_state_of(state, self.model_id):
             return {}
         return cast("Mapping[str, object]", data)
+
+    def api_members(self, part: MessagePart, names: Iterable[str]) -> Object:
+        """Return those of the named members that the part's state has, for every model.
+
+        They are members of the dialect's API, as the namespace of a call is, and no secrets of the
+        model that wrote them.
+        """
+        state = part.provider_state
+        if state is None or state.get("dialect") != self.dialect:
+            return {}
+        data = json_object(state.get("data")) or {}
+        return {name: data[name] for name in names if data.get(name) is not None}
 
     def block_of(self, part: MessagePart) -> Object | None:
         """Return the block that a parsed request had for a part; it is sent back unchanged."""

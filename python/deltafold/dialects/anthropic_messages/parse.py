@@ -7,7 +7,7 @@ Source: the protocol notes on anthropic-messages, parts 2 and 7.
 from base64 import b64encode
 from typing import Final, cast
 
-from deltafold.dialects.anthropic_messages.render import DIALECT, TOOL_CHOICES
+from deltafold.dialects.anthropic_messages.render import DIALECT, OF_CALLS, TOOL_CHOICES
 from deltafold.dialects.envelopes import Item, joined
 from deltafold.dialects.reader import (
     Reader,
@@ -119,8 +119,8 @@ def _of_assistant(reader: Reader, block: Object, place: str) -> Item:
         case "redacted_thinking":
             return _thinking(reader, block, "data", place)
         case "tool_use":
-            members = _extras(block, "id", "name", "input", "caller")
-            state: Object = {"caller": block["caller"]} if "caller" in block else {}
+            members = _extras(block, "id", "name", "input", *OF_CALLS)
+            state: Object = {name: block[name] for name in OF_CALLS if name in block}
             if members:
                 state["members"] = members
             return call_of(

@@ -63,6 +63,13 @@ _CITATION_TYPES = frozenset(
         "search_result_location",
     }
 )
+OF_CALLS: Final = ("caller", "toolset_name")
+"""Members of a call that belong to the API and not to the model that wrote them: the server-side
+program that made the call, and the toolset of the tool (types of anthropic 2.14, read 2026-11)."""
+
+_OF_RESULTS: Final = ("toolset_name",)
+"""Those of them that the result of the call repeats."""
+
 TOOL_CHOICES: Final = {"auto": "auto", "required": "any", "none": "none"}
 
 
@@ -259,7 +266,7 @@ def part_blocks(item: tuple[Place, MessagePart], role: Role, rendering: Renderin
             if block is None:
                 replay.drop(part, place, rendering)
         case ToolCallPart():
-            block = _tool_use(part, place, state, rendering)
+            block = _tool_use(part, place, rendering)
         case ToolResultPart():
             block = _tool_result(part, place, rendering)
         case ImagePart() | FileRefPart() if role is Role.ASSISTANT:
@@ -295,19 +302,14 @@ def _is_citation(note: object) -> bool:
     return isinstance(kind, str) and kind in _CITATION_TYPES
 
 
-def _tool_use(
-    call: ToolCallPart, place: Place, state: Mapping[str, object], rendering: Rendering
-) -> Object:
+def _tool_use(call: ToolCallPart, place: Place, rendering: Rendering) -> Object:
     block: Object = {
         "type": "tool_use",
         "id": rendering.call_ids.of(call.tool_call_id),
         "name": rendering.tool_names.of(call.tool_name),
         "input": replay.arguments_of(call, place, rendering),
     }
-    # A call of a running server-side program names that program when it is sent back.
-    if "caller" in state:
-        block["caller"] = state["caller"]
-    return rendering.as_given(call, block)
+    return rendering.as_given(call, block | rendering.api_members(call, OF_CALLS))
 
 
 def _thinking(part: ThinkingPart, state: Mapping[str, object]) -> Object | None:
@@ -360,6 +362,9 @@ def _tool_result(part: ToolResultPart, place: Place, rendering: Rendering) -> Ob
     }
     if part.is_error:
         block["is_error"] = True
+    call = rendering.calls.get(part.tool_call_id)
+    if call is not None:
+        block |= rendering.api_members(call, _OF_RESULTS)
     return rendering.as_given(part, block)
 
 

@@ -3,11 +3,14 @@
 Laws: system messages keep their position; on request, the first one becomes the instructions. Each
 call, result and piece of reasoning is a separate item. An item of the provider is sent back as that
 item.
+The namespace and the caller of a call and the phase of a message are sent back to every model; the
+result of a call that a program made names that program, as the call does.
 Reasoning that is neither encrypted nor plain text is sent back only if the provider stored it. If
 it is left out, the items after it lose their ids, because the API refuses them without the
 reasoning.
-Source: the Responses reference, summarised in the protocol notes on openai-responses, part 6 (read
-2026-11); the lengths of ids and names are those that the API's errors name.
+Source: the Responses reference, summarised in the protocol notes on openai-responses, part 6, and
+the types of openai 3.57 and of openai-agents, which copies the caller (read 2026-11); the lengths
+of ids and names are those that the API's errors name.
 """
 
 import re
@@ -15,6 +18,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Final, cast
 
+from deltafold.contract import json_object
 from deltafold.dialects import replay
 from deltafold.dialects.aliases import Aliases
 from deltafold.dialects.media import Source, source_of
@@ -52,6 +56,11 @@ DIALECT: Final = "openai-responses"
 
 _CONTENT_STATE: Final = {"members", "absent", "block", "message"}
 """Members of a text's state that are those of its content, not of its item."""
+
+_OF_CALLS: Final = ("namespace", "name", "caller", "async")
+"""Members of a call that belong to the API and not to the model that wrote them."""
+
+_OF_MESSAGES: Final = ("phase",)
 
 _UNFINISHED: Final = "in_progress"
 """The status of an item that broke off.  The provider did not store it; its text is sent alone."""
@@ -179,6 +188,10 @@ class _Items:
         self._lost_reasoning = False
         self._open: Object | None = None
         """The message that further text of the assistant belongs to."""
+        self._phase: Object = {}
+        """Members of the last message of another model, whose further contents have no state."""
+        self._callers: dict[str, object] = {}
+        """The programs that made calls, by the id of the call."""
 
     def add(self, turn: Turn) -> None:
         match turn.role:
@@ -187,7 +200,7 @@ class _Items:
             case Role.USER:
                 self._add_user(turn)
             case Role.ASSISTANT:
-                self._open = None
+                self._open, self._phase = None, {}
                 self._lost_reasoning = False
                 is_own = any(self._rendering.state(part) for _, part in turn.parts)
                 parts = turn.parts if is_own else replay.without_splits(turn.parts)
@@ -229,7 +242,7 @@ class _Items:
         if isinstance(part, TextPart):
             self._add_text(part, place, state)
             return
-        self._open = None
+        self._open, self._phase = None, {}
         match part:
             case ThinkingPart() if self._can_return(state):
                 self.rendered.append(dict(state))
@@ -266,14 +279,19 @@ class _Items:
             cast("list[Object]", self._open["content"]).append(said)
         elif part.text:
             self._open = None
+            if part.provider_state is not None:
+                self._phase = self._rendering.api_members(part, _OF_MESSAGES)
             replay.note_annotations(part, place, self._rendering)
-            self.rendered.append({"role": "assistant", "content": part.text})
+            self.rendered.append({"role": "assistant", "content": part.text, **self._phase})
 
     def _add_call(self, call: ToolCallPart, place: Place, state: Mapping[str, object]) -> None:
         item: Object = {}
-        if state.get("type") in {"function_call", "custom_tool_call"}:
+        is_item = state.get("type") in {"function_call", "custom_tool_call"}
+        if is_item and state.get("status") != _UNFINISHED:
             item = self._with_id(state)
+        item |= self._rendering.api_members(call, _OF_CALLS)
         item |= {"call_id": self._rendering.call_ids.of(call.tool_call_id)}
+        self._callers[call.tool_call_id] = item.get("caller")
         tool = self._rendering.declared.get(call.tool_name)
         if "namespace" not in item or flat_name(item) != call.tool_name:
             item.pop("namespace", None)
@@ -304,6 +322,10 @@ class _Items:
             "call_id": self._rendering.call_ids.of(result.tool_call_id),
             "output": output,
         }
+        caller = json_object(self._callers.get(result.tool_call_id))
+        # A call by the model itself is the default.
+        if caller is not None and caller.get("type") != "direct":
+            item["caller"] = dict(caller)
         self.rendered.append(self._rendering.as_given(result, item))
 
     def _said(self, part: TextPart) -> Object:

@@ -169,6 +169,7 @@ impl State {
         let mut citations = None;
         let mut to_model = None;
         let mut caller = None;
+        let mut toolset_name = None;
         let read = Reader::trusted(json).object(|reader, key| {
             match key {
                 "type" => kind = reader.filled_string()?,
@@ -182,6 +183,8 @@ impl State {
                 "citations" => citations = reader.opt_raw()?,
                 // A direct call by the model is the default.  Another caller, a running program, must go back with the call.
                 "caller" => caller = reader.opt_raw()?.filter(|raw| !raw.contains("\"direct\"")),
+                // The toolset of a tool that the API defines: computer, browser.
+                "toolset_name" => toolset_name = reader.opt_raw()?,
                 "to" => reader.maybe_object(|reader, key| {
                     match key {
                         "model" => to_model = reader.filled_string()?,
@@ -217,8 +220,16 @@ impl State {
             }
             "tool_use" => {
                 let call = sink.open_call(InputFormat::Json);
-                if let Some(caller) = caller {
-                    sink.call_state(call, &json::object(|state| state.json("caller", caller)));
+                let origin = [("caller", caller), ("toolset_name", toolset_name)];
+                if origin.iter().any(|(_, json)| json.is_some()) {
+                    let state = json::object(|state| {
+                        for (name, json) in origin {
+                            if let Some(json) = json {
+                                state.json(name, json);
+                            }
+                        }
+                    });
+                    sink.call_state(call, &state);
                 }
                 sink.name_call(call, id, name);
                 let input = input

@@ -99,6 +99,7 @@ OWN_WORDS: dict[str, frozenset[str]] = {
     "gemini": frozenset(
         {
             "BLOCKLIST",
+            "CONTINUATION",
             "IMAGE_SAFETY",
             "LANGUAGE",
             "MALFORMED_FUNCTION_CALL",

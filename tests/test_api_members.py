@@ -1,6 +1,6 @@
 """Members of an API that are no secrets of a model: they go back to every model of the dialect.
 
-Namespaces, callers, phases and toolsets.
+Namespaces, callers, phases, toolsets, and the token of an answer that paused.
 """
 
 import json
@@ -14,10 +14,14 @@ import deltafold
 from deltafold import (
     Agent,
     AnthropicConfig,
+    GeminiConfig,
+    GeminiModel,
     Message,
+    OpenAIChatConfig,
     OpenAIResponsesConfig,
     OpenAIResponsesModel,
     TextPart,
+    ToolCallPart,
     parse_request,
     transcode,
 )
@@ -267,3 +271,103 @@ def test_a_toolset_of_a_parsed_history_goes_to_every_model() -> None:
         config = AnthropicConfig(model_id=model_id, max_tokens=9)
         again = dialect_of("anthropic-messages").render(parsed.messages, [], config).body
         assert again["messages"] == messages
+
+
+PAUSED = [
+    "gemini/continuation-token",
+    "gemini/continuation-token-behind-a-signature",
+    "gemini/continuation-token-whole-body",
+]
+
+
+@pytest.mark.parametrize("case", PAUSED)
+@pytest.mark.parametrize("model_id", ["gemini-3.8-flash", "another-model"])
+def test_a_paused_answer_goes_on_by_its_token(case: str, model_id: str) -> None:
+    message = message_of(case)
+    assert message.meta.finish_reason == "pause"
+    config = GeminiConfig(model_id=model_id)
+    question = [Message.system("Be short."), Message.user("Tell me.")]
+    render = dialect_of("gemini").render
+    asked = render(question, [], config).body
+    for pieces in ([message], [message, message]):
+        body = render([*question, *pieces], [], config).body
+        assert body == asked | {"continuationToken": "VE9LRU4="}
+
+
+def test_the_pieces_of_an_answer_are_history_once_it_is_whole() -> None:
+    paused = message_of("gemini/continuation-token")
+    history = [Message.user("Go"), paused, Message.assistant(" to the end."), Message.user("And?")]
+    body = dialect_of("gemini").render(history, [], GeminiConfig(model_id="gemini-3.8-flash")).body
+    assert "continuationToken" not in body
+    contents = cast("list[Body]", body["contents"])
+    assert contents[1] == {
+        "role": "model",
+        "parts": [{"text": "part one goes on"}, {"text": " to the end."}],
+    }
+
+
+def test_a_paused_answer_with_a_call_goes_on_by_its_result() -> None:
+    text = message_of("gemini/continuation-token").parts[0]
+    call = ToolCallPart(tool_call_id="a", tool_name="f", raw_args_text="{}")
+    history = [Message.user("Go"), Message.assistant(call, text), Message.tool_result("a", "ok")]
+    body = dialect_of("gemini").render(history, [], GeminiConfig(model_id="gemini-3.8-flash")).body
+    assert "continuationToken" not in body
+    assert len(cast("list[Body]", body["contents"])) == 3
+
+
+@pytest.mark.parametrize("case", PAUSED)
+def test_a_client_of_gemini_gets_the_token(case: str) -> None:
+    message = message_of(case)
+    for written in (
+        transcode(wire(case), "gemini", "gemini"),
+        deltafold.encode_message(message, "gemini").body,
+    ):
+        again = deltafold.fold(written, "gemini")
+        assert again.meta.raw_finish_reason == "CONTINUATION"
+        states = [part.provider_state for part in again.parts]
+        assert states == [part.provider_state for part in message.parts]
+
+
+def test_a_client_of_gemini_goes_on_with_the_token() -> None:
+    contents = [{"role": "user", "parts": [{"text": "Go"}]}]
+    body = {"contents": contents, "continuationToken": "VE9LRU4="}
+    parsed = parse_request(body, "gemini", model_id="gemini-3.8-flash")
+    config = GeminiConfig.model_validate({"model_id": "gemini-3.8-flash", **parsed.config})
+    assert dialect_of("gemini").render(parsed.messages, [], config).body == body
+
+
+def test_other_protocols_get_no_word_of_a_pause_that_their_clients_would_follow() -> None:
+    pause = message_of("openai-responses/approval")
+    written = deltafold.fold(deltafold.encode_message(pause, "gemini").body, "gemini")
+    assert written.meta.raw_finish_reason == "OTHER"
+
+
+def test_an_agent_goes_on_with_the_token() -> None:
+    rest = b'data: {"candidates":[{"content":{"role":"model","parts":[{"text":" to the end."}]},"finishReason":"STOP","index":0}],"modelVersion":"gemini-3.8-flash","responseId":"r2"}\n\n'  # noqa: E501
+    paused = wire("gemini/continuation-token")
+    with ReplayServer() as server:
+        server.queue(*(Recording.of_events(body) for body in (paused, paused, rest)))
+        model = GeminiModel({"model_id": "gemini-3.8-flash"}, base_url=server.url, api_key="k")
+        result = Agent(model=model).run_sync("Tell me.")
+        first, *others = [cast("Body", request.json()) for request in server.requests]
+    assert (result.text, result.turns) == (" to the end.", 3)
+    assert others == [first | {"continuationToken": "VE9LRU4="}] * 2
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        "requires-continuation",
+        "requires-continuation-in-update",
+        "requires-continuation-whole-body",
+    ],
+)
+def test_an_interaction_that_paused_keeps_its_token(case: str) -> None:
+    message = message_of(f"gemini-interactions/{case}")
+    assert message.meta.finish_reason == "pause"
+    state = cast("Body", message.parts[-1].provider_state)
+    assert state["data"] == {"continuation_token": "VE9LRU4="}
+    # It is no content for any other protocol.
+    config = OpenAIChatConfig(model_id="m")
+    body = dialect_of("openai-chat").render([Message.user("Go"), message], [], config).body
+    assert cast("list[Body]", body["messages"])[1] == {"role": "assistant", "content": "part one"}

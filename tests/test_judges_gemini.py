@@ -37,7 +37,9 @@ def read(stream: Stream) -> Answer:
     server().stream = stream
     models: Any = server().client.models
     answer = Answer()
-    for chunk in models.generate_content_stream(model="m", contents="?"):
+    # The server would answer the request that goes on with the same stream.
+    config = genai.types.GenerateContentConfig(automatic_continuation=False)
+    for chunk in models.generate_content_stream(model="m", contents="?", config=config):
         for candidate in chunk.candidates or ():
             for part in (candidate.content.parts if candidate.content else None) or ():
                 if part.thought:

@@ -2,7 +2,8 @@
 
 Laws: system messages are separate. Parts are sent back unchanged, each with its own signature; they
 are neither merged nor moved. The results of a turn's calls are one content directly after the turn,
-in the order of the calls. The path names the model.
+in the order of the calls. The path names the model. An answer that paused at the end of the history
+is not sent: its token goes back in its place.
 Source: the generateContent reference, summarised in the protocol notes on gemini, parts 2, 4 and 8
 (read 2026-11); the rule for names is that of the official client's `FunctionDeclaration.name`.
 """
@@ -44,6 +45,10 @@ DIALECT: Final = "gemini"
 FOREIGN_SIGNATURE: Final = "skip_thought_signature_validator"
 """Documented placeholder of a signature, for a call that another model made."""
 
+CONTINUATION: Final = "continuationToken"
+"""Member of a request, and of the state of an answer that ended with the finish reason CONTINUATION
+(types of google-genai 3.6, read 2026-11)."""
+
 TOOL_MODES: Final = {"auto": "AUTO", "required": "ANY", "none": "NONE", "tool": "ANY"}
 
 
@@ -64,6 +69,7 @@ IDENTIFIERS: Final = Identifiers(
 def body_of(rendering: Rendering, config: GeminiConfig) -> Object:
     """Return the request body; the path alone states whether the response is streamed."""
     turns = late_systems_as_user(turns_of(rendering, answers_after_run=True), rendering)
+    token = _continued(turns, rendering)
     if OLD_MODEL.match(config.model_id):
         turns = [part for turn in turns for part in _media_apart(turn, rendering)]
     body: Object = {"contents": _contents(turns, rendering)}
@@ -72,6 +78,7 @@ def body_of(rendering: Rendering, config: GeminiConfig) -> Object:
             "systemInstruction": _system(turns, rendering),
             "tools": _tools(rendering),
             "toolConfig": _tool_config(config, rendering),
+            CONTINUATION: token,
         }
     )
     body |= rendering.settings(SETTINGS)
@@ -79,6 +86,26 @@ def body_of(rendering: Rendering, config: GeminiConfig) -> Object:
     if generation:
         body["generationConfig"] = generation
     return body
+
+
+def _continued(turns: list[Turn], rendering: Rendering) -> object:
+    """Take the pieces of a paused answer from the end; return the token that goes on with it.
+
+    The request is the one that was answered, with the token: the token stands for the pieces. The
+    history of a later request has the pieces and no token.
+    """
+    tokens: list[object] = []
+    for place in range(len(turns) - 1, -1, -1):
+        turn = turns[place]
+        if turn.role is Role.SYSTEM:
+            continue
+        last = turn.parts[-1:] if turn.role is Role.ASSISTANT else ()
+        found = [rendering.api_members(part, (CONTINUATION,)) for _, part in last]
+        if not any(found):
+            break
+        tokens.append(found[0][CONTINUATION])
+        del turns[place]
+    return tokens[0] if tokens else None
 
 
 def _media_apart(turn: Turn, rendering: Rendering) -> list[Turn]:

@@ -25,6 +25,8 @@ pub struct State {
     usage: Merged,
     /// The last value of each kind in [`METADATA`].  Several chunks may repeat a value, which is emitted once.
     metadata: [String; METADATA.len()],
+    /// The last token with which another request continues the answer: a JSON object, empty without one.
+    continuation: String,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -149,6 +151,13 @@ impl State {
         for (which, found) in rare.metadata.iter().enumerate() {
             if let Some(found) = found {
                 self.annotate(which, found, sink);
+            }
+        }
+        if let Some(token) = rare.continuation_token {
+            sink.give_back_state_bytes(self.continuation.len());
+            self.continuation = json::object(|state| state.wire_text(CONTINUATION, token));
+            if !sink.take_state_bytes(self.continuation.len()) {
+                self.continuation.clear();
             }
         }
         if let Some(reason) = rare.finish_reason {
@@ -312,7 +321,20 @@ impl State {
         if let Some(message) = message.filter(|_| mapped != FinishReason::Stop) {
             sink.warn("finish_message", &message.text(), None);
         }
+        if mapped == FinishReason::Pause {
+            self.keep_continuation(sink);
+        }
         sink.finish(mapped, &raw);
+    }
+
+    /// Emit the token of an answer that paused as the state of its last text, or of an empty one behind other content.
+    fn keep_continuation(&mut self, sink: &mut DeltaSink<'_>) {
+        let state = std::mem::take(&mut self.continuation);
+        if !state.is_empty() {
+            sink.give_back_state_bytes(state.len());
+            let part = self.text_part(PartKind::Text, sink);
+            sink.part_state(part, &state);
+        }
     }
 
     fn merge_usage(&mut self, new: &str, sink: &mut DeltaSink<'_>) {
@@ -336,6 +358,9 @@ impl State {
         }
     }
 }
+
+/// Member of the provider state and of a candidate.
+pub(super) const CONTINUATION: &str = "continuationToken";
 
 /// Return the provider state of a part: its signature, in its original escapes.
 fn signature_state(signature: Str<'_>) -> String {

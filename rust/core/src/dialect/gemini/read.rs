@@ -49,6 +49,8 @@ pub(super) struct RareContent<'a> {
     /// The finish reason: a name, but a number from some servers.
     pub(super) finish_reason: Option<Str<'a>>,
     pub(super) finish_message: Option<Str<'a>>,
+    /// The token with which another request continues an answer that paused.
+    pub(super) continuation_token: Option<Str<'a>>,
     /// The sources of the text, in the order of [`METADATA`].
     pub(super) metadata: [Option<&'a str>; METADATA.len()],
     /// Log probabilities, if the caller wants them and the candidate has any.
@@ -197,6 +199,11 @@ impl<'a> Candidate<'a> {
             "finishMessage" | "finish_message" => {
                 if let Some(message) = reader.filled_string()? {
                     self.rare.get_or_insert_default().finish_message = Some(message);
+                }
+            }
+            "continuationToken" | "continuation_token" => {
+                if let Some(token) = reader.filled_string()? {
+                    self.rare.get_or_insert_default().continuation_token = Some(token);
                 }
             }
             "citationMetadata" | "citation_metadata" => self.read_metadata(reader, 0)?,

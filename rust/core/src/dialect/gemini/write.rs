@@ -10,6 +10,7 @@
 
 use std::borrow::Cow;
 
+use super::apply::CONTINUATION;
 use super::facts::FACTS;
 use super::read::METADATA;
 use super::write_logprobs::write_logprobs;
@@ -57,10 +58,15 @@ pub struct GeminiWriter<const ARRAY: bool> {
     logprobs: Option<Box<Logprobs>>,
     /// Raw arguments of a call that has no object.
     malformed: Option<String>,
+    /// Token of an answer that paused, as a JSON string.
+    continuation: Option<String>,
     spans: Spans,
 }
 
 const DIALECT: &str = "gemini";
+
+/// Finish reason of an answer that another request continues.
+const PAUSED: &str = "CONTINUATION";
 
 const TEXT: &str = "{\"text\":\"";
 /// Content without content: a chunk without parts makes chat objects forget the answer.
@@ -100,7 +106,7 @@ impl<const ARRAY: bool> GeminiWriter<ARRAY> {
     }
 
     fn finish_chunk(&mut self, page: &mut Page, ending: &Ending<'_>) {
-        let reason = reason_word(page, ending);
+        let reason = reason_word(page, ending, self.continuation.is_some());
         let mut chunk = String::new();
         write_members(&mut chunk, |chunk| {
             chunk.value("candidates", |out| {
@@ -130,6 +136,9 @@ impl<const ARRAY: bool> GeminiWriter<ARRAY> {
                 candidate.text("finishMessage", "");
             }
         }
+        if let Some(token) = self.continuation.as_deref().filter(|_| reason == PAUSED) {
+            candidate.json(CONTINUATION, token);
+        }
         for (name, json) in &self.sources {
             candidate.json(name, json);
         }
@@ -143,6 +152,17 @@ impl<const ARRAY: bool> GeminiWriter<ARRAY> {
         }
         if let Some(logprobs) = self.logprobs.as_deref().filter(|logprobs| !logprobs.is_empty()) {
             candidate.object("logprobsResult", |result| write_logprobs(result, logprobs));
+        }
+    }
+
+    /// Keep the token of an answer that paused, which the last chunk has.
+    fn keep_continuation(&mut self, state: Option<&str>) {
+        let Some(json) = state else { return };
+        let state = State::read(json);
+        if state.dialect == DIALECT
+            && let Some(token) = state.text_member(CONTINUATION)
+        {
+            self.continuation = Some(token.to_owned());
         }
     }
 
@@ -205,12 +225,12 @@ fn own_source(annotation: &str) -> Option<(&'static str, String)> {
 
 /// Return the finish reason.
 ///
-/// `CONTINUATION` makes the clients go on by themselves.  An error that the source does not name as Gemini does is `OTHER`, but
-/// a word of an error beside calls, because `OTHER` lets them run.
-fn reason_word<'a>(page: &mut Page, ending: &Ending<'a>) -> &'a str {
+/// `CONTINUATION` makes the clients go on by themselves, which needs a token.  An error that the source does not name as Gemini
+/// does is `OTHER`, but a word of an error beside calls, because `OTHER` lets them run.
+fn reason_word<'a>(page: &mut Page, ending: &Ending<'a>, has_token: bool) -> &'a str {
     let word = finish_word(page, ending, &FACTS.finish_reasons, WORDS, false);
     let is_named = ending.reason != FinishReason::Error || ending.raw == Some(word);
-    if word != "CONTINUATION" && is_named {
+    if is_named && (word != PAUSED || has_token) {
         return word;
     }
     note_reason(page, ending);
@@ -408,6 +428,7 @@ impl<const ARRAY: bool> Writer for GeminiWriter<ARRAY> {
     }
 
     fn close_text(&mut self, page: &mut Page, part: &TextPart) {
+        self.keep_continuation(part.state.as_deref());
         // The clients keep each chunk as a part, and the signature follows its text.
         let owner = Owner { span: self.spans.of(part), ..Owner::thinking(part.redacted) };
         if let Some(signature) = signature(page, part.state.as_deref(), &owner) {
@@ -540,6 +561,7 @@ fn candidate(page: &mut Page, number: u64, message: &MessageAssembler) -> String
                         writer.sources.push((name, json));
                     }
                 }
+                writer.keep_continuation(folded.provider_state.as_deref());
                 let signature = signature(
                     page,
                     folded.provider_state.as_deref(),
@@ -567,7 +589,8 @@ fn candidate(page: &mut Page, number: u64, message: &MessageAssembler) -> String
         }
     }
     writer.logprobs = message.logprobs().map(|logprobs| Box::new((**logprobs).clone()));
-    let reason = reason_word(page, &Ending::of(message, calls));
+    let has_token = writer.continuation.is_some();
+    let reason = reason_word(page, &Ending::of(message, calls), has_token);
     if parts.is_empty() {
         parts.push("{\"text\":\"\"}".to_owned());
     }

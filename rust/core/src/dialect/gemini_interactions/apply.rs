@@ -6,11 +6,11 @@ use super::read::{self, Change, Content, Delta, Event, EventTemplate};
 use super::steps::Step;
 
 use super::facts::FACTS;
-use crate::contract::{ErrorCode, Failure};
+use crate::contract::{ErrorCode, Failure, FinishReason};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
-use crate::emit::CallEnd;
+use crate::emit::{CallEnd, PartKind};
 use crate::facts::Ending;
-use crate::json::{Reader, Result, Str};
+use crate::json::{self, Reader, Result, Str};
 use crate::provider_error::ErrorObject;
 use crate::sink::DeltaSink;
 
@@ -23,6 +23,8 @@ pub struct State {
     last: Option<i64>,
     /// The status of the last status update.  Used at the end of the stream if the last event has none.
     status: Option<String>,
+    /// The last token with which another request continues the interaction: a JSON object, empty without one.
+    continuation: String,
 }
 
 impl Protocol for State {
@@ -34,6 +36,9 @@ impl Protocol for State {
 
     fn apply(&mut self, event: &Event<'_>, sink: &mut DeltaSink<'_>) {
         sink.merge_usage(event.usage, &FACTS.usage);
+        if event.continuation_token.is_some() {
+            self.set_continuation(event.continuation_token, sink);
+        }
         match event.change {
             Change::More { content, index, text } => self.more(content, index, text, sink),
             // `read` validated the JSON, so that an error here only means a value that is not an object.
@@ -69,7 +74,7 @@ impl Protocol for State {
             step.close(sink);
         }
         if let Some(status) = self.status.take() {
-            finish(&status, None, sink);
+            self.finish(&status, None, sink);
         }
     }
 }
@@ -143,6 +148,7 @@ impl State {
     fn interaction(&mut self, last: bool, json: &str, sink: &mut DeltaSink<'_>) -> Result<()> {
         let (mut id, mut model, mut agent) = (None, None, None);
         let (mut status, mut error, mut usage, mut steps) = (None, None, None, None);
+        let mut token = None;
         Reader::trusted(json).maybe_object(|reader, key| {
             match key {
                 "id" => id = reader.id()?,
@@ -151,6 +157,7 @@ impl State {
                 "status" => status = reader.filled_string()?,
                 "error" => error = reader.opt_raw()?,
                 "usage" => usage = read::usage(reader)?,
+                "continuation_token" => token = reader.filled_string()?,
                 "steps" | "outputs" => steps = reader.opt_raw()?,
                 _ => reader.skip()?,
             }
@@ -175,11 +182,40 @@ impl State {
         let status = status.map(|status| status.text()).or(self.status.take());
         self.status = None;
         self.close(sink);
+        // The last event knows best: without a token in it, the interaction does not go on.
+        self.set_continuation(token, sink);
         if let Some(status) = status {
-            finish(&status, error, sink);
+            self.finish(&status, error, sink);
         }
         sink.end();
         Ok(())
+    }
+
+    fn set_continuation(&mut self, token: Option<Str<'_>>, sink: &mut DeltaSink<'_>) {
+        sink.give_back_state_bytes(self.continuation.len());
+        self.continuation.clear();
+        if let Some(token) = token {
+            let state = json::object(|state| state.wire_text("continuation_token", token));
+            if sink.take_state_bytes(state.len()) {
+                self.continuation = state;
+            }
+        }
+    }
+
+    /// Record the end.  The token of an interaction that paused becomes the state of an empty text.
+    fn finish(&mut self, status: &str, error: Option<&str>, sink: &mut DeltaSink<'_>) {
+        match FACTS.finish_reasons.ending(status) {
+            Ending::Finish(reason) => {
+                let state = std::mem::take(&mut self.continuation);
+                sink.give_back_state_bytes(state.len());
+                if reason == FinishReason::Pause && !state.is_empty() {
+                    let part = sink.open_part(PartKind::Text);
+                    sink.part_state(part, &state);
+                }
+                sink.finish(reason, status);
+            }
+            Ending::Failure(code) => sink.defer_error(ended_badly(code, error, sink)),
+        }
     }
 }
 
@@ -193,13 +229,6 @@ fn abandon(step: Step, sink: &mut DeltaSink<'_>) {
 
 fn goes_on(status: &str) -> bool {
     matches!(status, "in_progress" | "queued")
-}
-
-fn finish(status: &str, error: Option<&str>, sink: &mut DeltaSink<'_>) {
-    match FACTS.finish_reasons.ending(status) {
-        Ending::Finish(reason) => sink.finish(reason, status),
-        Ending::Failure(code) => sink.defer_error(ended_badly(code, error, sink)),
-    }
 }
 
 fn ended_badly(code: ErrorCode, error: Option<&str>, sink: &DeltaSink<'_>) -> Failure<Box<str>> {

@@ -15,7 +15,7 @@ pub const FACTS: Facts = Facts {
             Row::own(FinishReason::ToolCalls, &["requires_action"]),
             Row::as_word(FinishReason::ContentFilter, "incomplete"),
             Row::as_word(FinishReason::Refusal, "completed"),
-            Row::as_word(FinishReason::Pause, "incomplete"),
+            Row::own(FinishReason::Pause, &["requires_continuation"]),
             Row::none(FinishReason::Error),
             Row::as_word(FinishReason::Other, "completed"),
         ],

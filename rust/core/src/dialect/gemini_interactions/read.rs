@@ -11,6 +11,8 @@ pub struct Event<'a> {
     pub(super) change: Change<'a>,
     /// The counts so far, which any event may hold.
     pub(super) usage: Option<&'a str>,
+    /// The token with which another request continues the interaction.
+    pub(super) continuation_token: Option<Str<'a>>,
 }
 
 /// The change that an event reports.
@@ -58,6 +60,7 @@ struct Members<'a> {
     interaction: Option<&'a str>,
     error: bool,
     usage: Option<&'a str>,
+    continuation_token: Option<Str<'a>>,
 }
 
 /// Read a frame.
@@ -79,6 +82,7 @@ pub(super) fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>, _: Wanted) -> 
                 found.interaction = reader.opt_raw()?.filter(|raw| raw.starts_with('{'));
             }
             "object" => found.object = reader.opt_string()?,
+            "continuation_token" => found.continuation_token = reader.filled_string()?,
             "error" => found.error = reader.opt_raw()?.is_some(),
             "metadata" => reader.maybe_object(|reader, key| {
                 match key {
@@ -92,7 +96,8 @@ pub(super) fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>, _: Wanted) -> 
         Ok(())
     })?;
     reader.end()?;
-    Ok(Event { change: found.change(frame), usage: found.usage })
+    let Members { usage, continuation_token, .. } = found;
+    Ok(Event { change: found.change(frame), usage, continuation_token })
 }
 
 /// Read a usage record.  Returns `None` for a value that is not an object.
@@ -227,9 +232,11 @@ impl Template for EventTemplate {
 
     fn from_event(event: &Event<'_>, tokens: &mut Tokens<'_>) -> Option<Self> {
         match *event {
-            Event { change: Change::More { content, index, text }, usage: None } => {
-                Some(Self { content, index, text: tokens.changing(text) })
-            }
+            Event {
+                change: Change::More { content, index, text },
+                usage: None,
+                continuation_token: None,
+            } => Some(Self { content, index, text: tokens.changing(text) }),
             _ => None,
         }
     }
@@ -238,6 +245,6 @@ impl Template for EventTemplate {
     fn fill<'a>(&self, text: impl Fn(Token) -> Str<'a>) -> Event<'a> {
         let change =
             Change::More { content: self.content, index: self.index, text: text(self.text) };
-        Event { change, usage: None }
+        Event { change, usage: None, continuation_token: None }
     }
 }

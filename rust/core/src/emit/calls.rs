@@ -216,6 +216,18 @@ impl EmitterSink<'_> {
         })
     }
 
+    /// Return true if the arguments so far are one whole JSON value, a held `{}` included.
+    pub(crate) fn has_whole_args(&self, call: CallHandle) -> bool {
+        let call = self.emitter.calls.get(call.0);
+        call.is_some_and(|call| call.scan.verdict() == Verdict::Complete)
+    }
+
+    /// Return true if the call has a name, and another one than this.
+    pub(crate) fn has_other_name(&self, call: CallHandle, name: Str<'_>) -> bool {
+        let call = self.emitter.calls.get(call.0);
+        call.and_then(|call| call.name.as_deref()).is_some_and(|known| !name.is(known))
+    }
+
     fn send_args(&mut self, call: CallHandle, text: &str) {
         let Emitter { deltas, calls, .. } = &mut *self.emitter;
         // A call does not start if the limit of parts is reached.

@@ -1,7 +1,6 @@
 //! State of a Chat Completions stream, and the application of events to it.
 
-use std::collections::HashMap;
-
+use super::calls::{CallPlace, Calls};
 use super::logprobs::Tokens;
 use super::media::AUDIO;
 use super::read::{
@@ -13,7 +12,7 @@ use super::reasoning::{Thinking, each_text};
 use super::facts::{FACTS, TIMINGS};
 use crate::contract::{InputFormat, Logprobs};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
-use crate::emit::{CallEnd, CallHandle, Counts, PartHandle, PartKind};
+use crate::emit::{CallEnd, Counts, PartHandle, PartKind};
 use crate::facts::Ending;
 use crate::json::{self, Kind, Reader, Result, Str};
 use crate::limits::Limits;
@@ -28,9 +27,7 @@ pub struct State {
     current: Option<(PartKind, PartHandle)>,
     last_text: Option<PartHandle>,
     thinking: Thinking,
-    calls: Vec<Call>,
-    by_id: HashMap<String, usize>,
-    by_index: HashMap<i64, usize>,
+    calls: Calls,
     citations: Option<String>,
     search_results: Option<String>,
     audio: Option<Audio>,
@@ -38,14 +35,6 @@ pub struct State {
     whole: bool,
     /// Memory for the log probabilities of a chunk.
     tokens: TokenMemory,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-struct Call {
-    handle: CallHandle,
-    id: Option<String>,
-    /// The `index` under which the call was opened.
-    index: Option<i64>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -492,18 +481,25 @@ impl State {
     }
 
     fn tool_call(&mut self, item: &ToolCall<'_>, sink: &mut DeltaSink<'_>) {
-        let Some(at) = self.find_call(item, sink) else {
-            return;
+        let place =
+            if self.whole { CallPlace::of_element(item) } else { self.calls.find(item, sink) };
+        let handle = match place {
+            CallPlace::Nowhere => return,
+            CallPlace::Known(at) => self.calls.named(at, item),
+            CallPlace::New => {
+                self.leave_part(sink);
+                self.send_thinking_state(sink);
+                let format = if item.custom { InputFormat::Text } else { InputFormat::Json };
+                let handle = if self.whole {
+                    sink.open_verbatim_call(format)
+                } else {
+                    sink.open_call(format)
+                };
+                self.calls.add(handle, item);
+                Some(handle)
+            }
         };
-        let Some(call) = self.calls.get_mut(at) else {
-            return;
-        };
-        if let (None, Some(id)) = (&call.id, item.id) {
-            let id = id.text();
-            self.by_id.insert(id.clone(), at);
-            call.id = Some(id);
-        }
-        let handle = call.handle;
+        let Some(handle) = handle else { return };
         if let Some(extra) = item.extra_content {
             sink.call_state(handle, &json::object(|state| state.json("extra_content", extra)));
         }
@@ -514,64 +510,6 @@ impl State {
             None => return,
         };
         sink.call_args(handle, text);
-    }
-
-    /// Return the call that a fragment belongs to, or open a new one.
-    ///
-    /// Looks for a known id, then for the index.  A fragment without a name that matches neither belongs to the latest call.
-    fn find_call(&mut self, item: &ToolCall<'_>, sink: &mut DeltaSink<'_>) -> Option<usize> {
-        let id = item.id.map(|id| id.text());
-        let says_arguments = item.arguments.is_some_and(|arguments| match arguments {
-            Arguments::Text(text) => !text.is_empty(),
-            Arguments::Json(_) => true,
-        });
-        let bound = item.index.and_then(|index| match self.calls.last() {
-            Some(call) if call.index == Some(index) => Some(self.calls.len() - 1),
-            _ => self.by_index.get(&index).copied(),
-        });
-        if let Some(at) = id.as_ref().and_then(|id| self.by_id.get(id)).copied() {
-            // Some servers use the function name as the id, so that several calls share one id.
-            let shares = |at: &usize| self.calls.get(*at).is_some_and(|call| call.id == id);
-            if let Some(bound) = bound.filter(shares) {
-                return Some(bound);
-            }
-            let another = item.index.is_some()
-                && bound.is_none()
-                && item.name.is_some()
-                && says_arguments
-                && self
-                    .calls
-                    .get(at)
-                    .is_some_and(|call| sink.is_whole_before(call.handle, item.name));
-            if !another {
-                return Some(at);
-            }
-        }
-        if let Some(call) = bound.and_then(|at| self.calls.get(at)) {
-            let another_id = id.is_some() && call.id.is_some() && item.name.is_some();
-            // Some servers number all parallel calls 0 and give no ids: a name after complete arguments starts another call.
-            let whole_before = item.name.is_some()
-                && says_arguments
-                && sink.is_whole_before(call.handle, item.name);
-            if !another_id && !whole_before {
-                return bound;
-            }
-        } else if item.name.is_none() && says_arguments && !self.calls.is_empty() {
-            return Some(self.calls.len() - 1);
-        } else if item.name.is_none() && id.is_none() && !says_arguments {
-            return None;
-        }
-        self.leave_part(sink);
-        self.send_thinking_state(sink);
-        let format = if item.custom { InputFormat::Text } else { InputFormat::Json };
-        let at = self.calls.len();
-        let handle =
-            if self.whole { sink.open_verbatim_call(format) } else { sink.open_call(format) };
-        self.calls.push(Call { handle, id: None, index: item.index });
-        if let Some(index) = item.index {
-            self.by_index.insert(index, at);
-        }
-        Some(at)
     }
 
     /// Emit the provider state of the reasoning, if it changed since it was last emitted.

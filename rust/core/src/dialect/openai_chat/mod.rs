@@ -16,6 +16,7 @@
 //! Fixtures: `tests/fixtures/openai-chat/`.
 
 mod apply;
+mod calls;
 pub mod facts;
 mod images;
 pub(super) mod logprobs;

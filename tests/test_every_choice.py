@@ -265,7 +265,7 @@ def test_the_decoder_of_every_choice_is_another_class() -> None:
     assert decoder.choices == ()
     with pytest.raises(TypeError, match="choice"):
         ChoicesDecoder(CHAT, **cast("Any", {"choice": 1}))
-    with pytest.raises(ValueError, match="a number or \"all\", not 'some'"):
+    with pytest.raises(ValueError, match='a number, "all" or "joined", not \'some\''):
         Decoder(CHAT, choice=cast("Any", "some"))
     with pytest.raises(deltafold.UnknownDialectError):
         Decoder("nonsense", choice="all")

@@ -312,7 +312,7 @@ class Decoder:
         markup: str | None = None,
         starts_in_thinking: bool = False,
         tool_names: Mapping[str, str] | None = None,
-        choice: int = 0,
+        choice: int | Literal["joined"] = 0,
         provider_raw: bool = False,
         logprobs: bool = False,
         limits: Limits | None = None,

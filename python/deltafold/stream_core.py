@@ -69,7 +69,7 @@ class ChoicesOptions(TypedDict, total=False):
 class DecoderOptions(ChoicesOptions, total=False):
     """The keyword options of `Decoder`, which every entry of this module takes."""
 
-    choice: int
+    choice: int | Literal["joined"]
 
 
 class CallerError(Exception):

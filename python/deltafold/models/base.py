@@ -437,6 +437,8 @@ class Model(Streaming, Generic[ConfigT]):
             options["logprobs"] = True
         if tool_names:
             options["tool_names"] = tool_names
+        if getattr(config, "joined_choices", False) and body.get("n") in {None, 1}:
+            options["choice"] = "joined"
         if options.get("markup") is not None:
             options["tools"] = renamed(tools, tool_names or {}) or None
         return Prepared(
@@ -490,6 +492,7 @@ class Model(Streaming, Generic[ConfigT]):
         """
         prepared = self._prepare("asynchronous", messages, tool_specs, system_prompt, **params)
         options: DecoderOptions = {**prepared.options, "logprobs": True}
+        options.pop("choice", None)
         return every_choice(
             prepared.open_async,
             prepared.caller.dialect,

@@ -233,9 +233,13 @@ _ROWS = (
         "github-copilot",
         "https://api.githubcopilot.com",
         "GITHUB_COPILOT_TOKEN",
+        {**_OLD_LIMIT, "joined_choices": True},
         responses=True,
         messages="https://api.githubcopilot.com",
-        sources=("litellm/llms/github_copilot/common_utils.py",),
+        sources=(
+            "litellm/llms/github_copilot/common_utils.py",
+            "https://github.com/karthink/gptel/pull/1284",
+        ),
         checked="2026-11",
     ),
     Vendor(

@@ -88,6 +88,7 @@ pub fn options(dialect: &str) -> Option<Options> {
         request_id: None,
         response: Response::from_status(ERROR_TABLES, 200),
         choice: 0,
+        joined_choices: false,
         provider_raw: false,
         logprobs: false,
         tool_names: None,

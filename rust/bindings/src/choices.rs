@@ -23,7 +23,7 @@ use crate::batch::DeltaBatch;
 use crate::bytes::with_bytes;
 use crate::callback::Callback;
 use crate::clock::Timestamp;
-use crate::decoder_options::{self, Given, Settings, left_the_registry};
+use crate::decoder_options::{self, Choice, Given, Settings, left_the_registry};
 use crate::errors;
 use crate::failure::{Evidence, failure};
 use crate::fold_state::FoldState;
@@ -135,7 +135,7 @@ impl ChoicesDecoder {
             logprobs,
             limits: limits.map(|limits| limits.get().core),
         };
-        Self::make(given.read(py, dialect, 0, clock)?)
+        Self::make(given.read(py, dialect, Choice::All, clock)?)
     }
 
     #[getter]

@@ -51,7 +51,8 @@ use crate::try_lock::TryLock;
 ///     tool_names: tool names of the caller by their names in the request; only those that differ.  Deltas carry the names
 ///         of the caller.
 ///     choice: the number of the answer to decode, if the request asked for several (`n > 1`); or "all", which makes a
-///         `ChoicesDecoder` of every answer.
+///         `ChoicesDecoder` of every answer; or "joined" for a server that writes the text and the calls of one answer as
+///         several choices, as GitHub Copilot does.
 ///     provider_raw: attach the JSON of each frame to its first delta, for debugging.  The terminal carries the frame that
 ///         ended the message.  Some frames are not kept: frames without JSON; frames without a delta (keep-alives,
 ///         repetitions); frames whose content is emitted in a later frame (possible markup, half a surrogate pair, names
@@ -110,7 +111,7 @@ impl Decoder {
             };
         }
         let dialect = dialect.extract()?;
-        Py::new(py, Self::make(Given::default().read(py, dialect, 0, None)?)?)
+        Py::new(py, Self::make(Given::default().read(py, dialect, Choice::One(0), None)?)?)
     }
 
     /// Build a decoder of one answer.
@@ -318,12 +319,12 @@ impl Decoder {
             limits: limits.map(|limits| limits.get().core),
         };
         match choice {
-            Choice::One(number) => {
-                let made = Self::make(given.read(py, dialect, number, clock)?)?;
+            Choice::One(_) | Choice::Joined => {
+                let made = Self::make(given.read(py, dialect, choice, clock)?)?;
                 Ok(Bound::new(py, made)?.into_any())
             }
             Choice::All => {
-                let made = ChoicesDecoder::make(given.read(py, dialect, 0, clock)?)?;
+                let made = ChoicesDecoder::make(given.read(py, dialect, choice, clock)?)?;
                 Ok(Bound::new(py, made)?.into_any())
             }
         }

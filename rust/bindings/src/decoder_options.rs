@@ -52,6 +52,8 @@ pub(crate) enum Choice {
     One(u64),
     /// `"all"`.
     All,
+    /// `"joined"`.
+    Joined,
 }
 
 impl<'a, 'py> FromPyObject<'a, 'py> for Choice {
@@ -59,11 +61,14 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Choice {
 
     fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
         match value.cast::<PyString>() {
-            Ok(word) if word.to_str()? == "all" => Ok(Self::All),
-            Ok(word) => {
-                let message = format!("choice must be a number or \"all\", not {}", word.repr()?);
-                Err(PyValueError::new_err(message))
-            }
+            Ok(word) => match word.to_str()? {
+                "all" => Ok(Self::All),
+                "joined" => Ok(Self::Joined),
+                _ => Err(PyValueError::new_err(format!(
+                    "choice must be a number, \"all\" or \"joined\", not {}",
+                    word.repr()?
+                ))),
+            },
             Err(_) => value.extract().map(Self::One),
         }
     }
@@ -119,9 +124,14 @@ impl Given<'_, '_> {
         self,
         py: Python<'_>,
         dialect: &str,
-        choice: u64,
+        choice: Choice,
         clock: Option<Py<PyAny>>,
     ) -> PyResult<Settings> {
+        let (choice, joined_choices) = match choice {
+            Choice::One(number) => (number, false),
+            Choice::All => (0, false),
+            Choice::Joined => (0, true),
+        };
         let (dialect, named) = markup::specification(dialect);
         let Some(row) = dialect::find(dialect) else {
             let message =
@@ -144,6 +154,7 @@ impl Given<'_, '_> {
             request_id: self.request_id.map(Into::into),
             response,
             choice,
+            joined_choices,
             provider_raw: self.provider_raw,
             logprobs: self.logprobs,
             tool_names: self.tool_names.map(own_names),

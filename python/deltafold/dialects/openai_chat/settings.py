@@ -43,6 +43,9 @@ class OpenAIChatConfig(ModelConfig):
             stand; None decides by the model.
         replay_reasoning_turns: the turns whose reasoning is sent: those of the open tool loop,
             those with tool calls too, or all.
+        joined_choices: whether the choices of an answer are pieces of one: this vendor writes its
+            text and each of its calls as separate choices. Ignored if several answers are asked
+            for.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -72,6 +75,7 @@ class OpenAIChatConfig(ModelConfig):
         Literal["reasoning_content", "reasoning", "reasoning_details", "thinking_blocks"] | None
     ) = None
     replay_reasoning_turns: Literal["open", "tool_turns", "all"] = "open"
+    joined_choices: bool = False
 
 
 _FORM: Final = "selects the form of a Chat body"
@@ -103,5 +107,6 @@ SETTINGS: Final[SettingTable] = {
     "replay_reasoning_turns": no_member(
         "selects the assistant messages that have reasoning"
     ).shapes(_FORM),
+    "joined_choices": no_member("selects the form of the answer").shapes(_FORM),
 }
 """Counterpart of each setting in the request body."""

@@ -254,8 +254,8 @@ impl Decoder {
 
 /// Return true if the options do not change what `read` returns, so that shapes of other streams are valid.
 fn reads_as_most(options: &Options) -> bool {
-    let StreamOptions { choice, logprobs, limits, .. } = &options.stream;
-    *choice == 0 && !logprobs && limits.depth == Limits::default().depth
+    let StreamOptions { choice, joined_choices, logprobs, limits, .. } = &options.stream;
+    *choice == 0 && !joined_choices && !logprobs && limits.depth == Limits::default().depth
 }
 
 /// Keep the beginning of a page, from its first bracket.

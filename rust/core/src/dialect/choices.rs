@@ -17,6 +17,8 @@ pub enum Followed {
     One(u64),
     /// Every answer, up to this number of answers.
     All(usize),
+    /// Every answer, as a piece of the one with this number.
+    Joined(u64),
 }
 
 impl Followed {
@@ -24,7 +26,7 @@ impl Followed {
     pub(super) fn holds(self, number: u64) -> bool {
         match self {
             Self::One(followed) => followed == number,
-            Self::All(_) => true,
+            Self::All(_) | Self::Joined(_) => true,
         }
     }
 }
@@ -42,6 +44,7 @@ pub(super) struct Number<'a> {
 #[derive(Debug, Default)]
 pub(super) struct ChoiceNumbers {
     position: u64,
+    last: u64,
     zero_is_taken: bool,
     highest: Option<u64>,
     /// Count of the numbers that were higher than all before them.
@@ -49,6 +52,11 @@ pub(super) struct ChoiceNumbers {
 }
 
 impl ChoiceNumbers {
+    /// Return the number of the last answer, followed or not.
+    pub(super) fn last(&self) -> u64 {
+        self.last
+    }
+
     /// Return the number of the next answer; `None` if it is not followed.  `given` is its `index`, and `raw` the JSON of
     /// that.
     ///
@@ -64,10 +72,15 @@ impl ChoiceNumbers {
     ) -> Option<Number<'a>> {
         let implied = if self.zero_is_taken { self.position } else { 0 };
         let value = given.unwrap_or(implied).min(NO_CHOICE - 1);
+        self.last = value;
         self.zero_is_taken |= value == 0;
         self.position = self.position.saturating_add(1);
-        let Followed::All(most) = followed else {
-            return followed.holds(value).then_some(Number { value, digits: "" });
+        let most = match followed {
+            Followed::One(_) => {
+                return followed.holds(value).then_some(Number { value, digits: "" });
+            }
+            Followed::Joined(value) => return Some(Number { value, digits: "" }),
+            Followed::All(most) => most,
         };
         if self.highest.is_none_or(|highest| value > highest) {
             self.highest = Some(value);

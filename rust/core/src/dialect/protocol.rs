@@ -194,6 +194,8 @@ impl<P: Protocol> ProtocolDriver<P> {
         let options = sinks.options();
         let followed = if S::ALL {
             Followed::All(options.limits.choices)
+        } else if options.joined_choices {
+            Followed::Joined(options.choice)
         } else {
             Followed::One(options.choice)
         };

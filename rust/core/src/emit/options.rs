@@ -21,6 +21,8 @@ pub struct StreamOptions {
     pub response: Response,
     /// Number of the answer to decode, if the stream has several.
     pub choice: u64,
+    /// All answers of the stream are pieces of the one to decode.
+    pub joined_choices: bool,
     /// Attach the JSON of a frame to its first delta.
     pub provider_raw: bool,
     /// Attach log probabilities to text deltas.

@@ -222,6 +222,7 @@ fn every_answer_of_every_fixture_is_that_of_a_decoder_of_it_alone() {
         "gemini/candidates-without-index",
         "gemini/two-candidates",
         "openai-chat/choices-without-index",
+        "openai-chat/split-over-choices",
         "openai-chat/two-choices",
         "openai-chat/whole-body-two-choices",
     ];

@@ -33,6 +33,7 @@ mod hostile;
 mod hostile_encoders;
 mod hostile_frames;
 mod hostile_gemini;
+mod joined;
 mod json_reader;
 mod laws;
 mod limits;

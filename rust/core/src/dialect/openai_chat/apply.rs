@@ -147,7 +147,10 @@ impl State {
         let number = sink.options().choice;
         let mut followed = chunk.choices().filter(|choice| choice.number.value == number);
         let first = followed.next();
-        if chunk.other_choices || chunk.choices().any(|choice| choice.number.value != number) {
+        if let Some((other, message)) = chunk.other_message(number) {
+            warn_other_message(Some(other), message, sink);
+        } else if chunk.other_choices || chunk.choices().any(|choice| choice.number.value != number)
+        {
             sink.warn_other_choices("choices");
         }
         if let Some(rare) = &chunk.rare {
@@ -155,9 +158,16 @@ impl State {
             sink.details(rare.opaque.iter().copied());
         }
         let mut reason = None;
+        let begins = self.is_empty();
         for choice in first.into_iter().chain(followed) {
-            self.choice(choice, sink);
-            reason = reason.or(choice.finish_reason);
+            self.choice(choice, begins, sink);
+            // A plain stop of one piece says less than the reason of another.
+            let stops = choice.finish_reason.is_some_and(|reason| reason.raw == "stop");
+            reason = if stops {
+                reason.or(choice.finish_reason)
+            } else {
+                choice.finish_reason.or(reason)
+            };
         }
         if let Some(reason) = reason
             && !sink.finished()
@@ -181,18 +191,24 @@ impl State {
         }
     }
 
-    fn choice(&mut self, choice: &Choice<'_>, sink: &mut DeltaSink<'_>) {
+    /// Apply an entry.  `begins` is true in the first chunk with content, whose full messages count.
+    fn choice(&mut self, choice: &Choice<'_>, begins: bool, sink: &mut DeltaSink<'_>) {
         if let Some(opaque) = &choice.opaque {
             sink.details(opaque.iter().copied());
         }
         if choice.has_delta {
             self.message(&choice.delta, sink);
-        } else if let Some(json) = choice.message.filter(|_| self.is_empty()) {
-            self.whole = true;
+        } else if let Some(json) = choice.message.filter(|_| begins) {
             let mut message = Message::default();
             // `read` validated the JSON, so that an error here only means a value that is not an object.
             let _ = read::read_message(&mut Reader::trusted(json), &mut message);
-            self.message(&message, sink);
+            if self.takes(&message, sink) {
+                self.whole = true;
+                self.message(&message, sink);
+                self.whole = false;
+            } else {
+                warn_other_message(None, json, sink);
+            }
         }
         if let Some(logprobs) = choice.logprobs.tokens.as_ref().and_then(|tokens| tokens.joined()) {
             self.logprobs(logprobs, sink);
@@ -224,6 +240,23 @@ impl State {
             None => self.part(PartKind::Text, sink),
         };
         sink.logprobs(part, logprobs);
+    }
+
+    /// Return whether a full message belongs to the answer: the first one, and further ones of its number with its calls.
+    ///
+    /// GitHub Copilot writes the text of one answer and each of its calls as separate choices, of one number or of several.
+    /// Two texts of one number are two answers, unless the caller knows better.
+    fn takes(&mut self, message: &Message<'_>, sink: &mut DeltaSink<'_>) -> bool {
+        if self.is_empty() {
+            return true;
+        }
+        let says = message.content.is_some()
+            || message.rare.as_ref().is_some_and(|rare| rare.content_list.is_some());
+        if says && self.last_text.is_some() && !sink.options().joined_choices {
+            return false;
+        }
+        self.leave_part(sink);
+        true
     }
 
     /// Return whether no content was emitted.  Only then does a full message count; after deltas it repeats them.
@@ -523,4 +556,20 @@ impl State {
             None => self.thinking.part = Some(sink.redacted(&data)),
         }
     }
+}
+
+/// Warn of a choice of a whole body that is not part of the answer, by its content and its number; `None` for the number of
+/// the answer.
+fn warn_other_message(number: Option<u64>, json: &str, sink: &mut DeltaSink<'_>) {
+    let mut message = Message::default();
+    let _ = read::read_message(&mut Reader::trusted(json), &mut message);
+    let what = match message.first_call {
+        Some(_) => "a tool call",
+        None => "another answer",
+    };
+    let which = match number {
+        Some(number) => format!("choice {number}"),
+        None => "a second choice of the same number".to_owned(),
+    };
+    sink.warn("other_choices", &format!("{which} holds {what} and is not followed"), None);
 }

@@ -58,6 +58,8 @@ pub(super) struct RareMembers<'a> {
     pub(super) citations: Option<&'a str>,
     pub(super) search_results: Option<&'a str>,
     pub(super) opaque: Vec<Opaque<'a>>,
+    /// The first entry of a whole body that is not followed: its number and its message.
+    pub(super) other_message: Option<(u64, &'a str)>,
 }
 
 /// Name and JSON of a member that is kept as it came.
@@ -165,6 +167,18 @@ pub(super) enum Arguments<'a> {
 }
 
 impl<'a> Chunk<'a> {
+    /// Return the first entry of a whole body that does not belong to an answer: its number and its message.
+    pub(super) fn other_message(&self, number: u64) -> Option<(u64, &'a str)> {
+        let other = |choice: &Choice<'a>| {
+            choice
+                .message
+                .filter(|_| choice.number.value != number)
+                .map(|m| (choice.number.value, m))
+        };
+        let skipped = self.rare.as_ref().and_then(|rare| rare.other_message);
+        skipped.or_else(|| self.choices().find_map(other))
+    }
+
     /// Return the choices that are followed, in their order.
     pub(super) fn choices(&self) -> impl Iterator<Item = &Choice<'a>> {
         let more = self.rare.as_ref().map_or(&[][..], |rare| &rare.more_choices);
@@ -291,9 +305,13 @@ fn read_choice<'a>(
             further.number = number;
             chunk.rare.get_or_insert_default().more_choices.push(further);
         }
-        (None, true) => chunk.other_choices = true,
-        (None, false) => {
-            chunk.choice = Choice::default();
+        (None, has_choice) => {
+            let message =
+                if has_choice { further } else { std::mem::take(&mut chunk.choice) }.message;
+            if let Some(message) = message {
+                let rare = chunk.rare.get_or_insert_default();
+                rare.other_message.get_or_insert((numbers.last(), message));
+            }
             chunk.other_choices = true;
         }
     }

@@ -45,6 +45,7 @@ VALUES: Final[dict[str, Any]] = {
     "replay_reasoning": "reasoning_content",
     "replay_reasoning_turns": "all",
     "system_messages": "first",
+    "reasoning_placeholder": " ",
     "joined_choices": True,
     "response_modalities": ("TEXT", "IMAGE"),
     "safety_settings": ({"category": "c"},),

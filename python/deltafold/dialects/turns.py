@@ -69,6 +69,14 @@ class Turn:
         """All text parts, joined."""
         return joined_text((part for _, part in self.parts), TextPart)
 
+    def needs_reasoning(self, rendering: Rendering) -> bool:
+        """Return whether vendors that bind reasoning to tools want reasoning in this turn.
+
+        DeepSeek wants it in each assistant message between two user messages with a tool call, and
+        in each one of a request with tools ("Thinking Mode", read 2026-11).
+        """
+        return self.in_tool_turn or bool(rendering.tools)
+
     @property
     def thinking(self) -> str:
         """All thinking parts, joined."""

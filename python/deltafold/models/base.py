@@ -327,7 +327,7 @@ class Model(Streaming, Generic[ConfigT]):
         report = None
         if not is_plain(conversation) or repair not in REPAIRS:
             conversation, report = examined(
-                conversation, self.dialect, config.model_id, repair=repair, strict=strict
+                conversation, self.dialect, config, repair=repair, strict=strict
             )
         sources: dict[str, object] = {"extra_body": dict(config.extra_body)}
         if tools:

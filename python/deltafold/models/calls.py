@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, cast
 from pydantic import BaseModel
 
 from deltafold.dialects import Dialect, parse_request
+from deltafold.dialects.settings import ModelConfig
 from deltafold.exceptions import MisuseError
 from deltafold.messages import Message, Role, TextPart, message_of_text
 from deltafold.models.info import RequestMetadata
 from deltafold.repairs.problems import HistoryError, Report
+from deltafold.repairs.repairing import RepairPolicy
 from deltafold.repairs.repairing import repair as mend
 from deltafold.stream_core import Observer
 from deltafold.tool_specs import ToolChoice, ToolSpec
@@ -242,7 +244,12 @@ def _of_chat(placed: Placed) -> list[Message]:
 
 
 def examined(
-    messages: list[Message], dialect: str, model_id: str, *, repair: Repair, strict: bool
+    messages: list[Message],
+    dialect: str,
+    config: ModelConfig,
+    *,
+    repair: Repair,
+    strict: bool,
 ) -> tuple[list[Message], Report]:
     """Report the problems of a conversation, and repair them on request.
 
@@ -252,7 +259,10 @@ def examined(
     """
     if repair not in REPAIRS:
         raise MisuseError(f'repair must be "none" or "auto", not {repair!r}')
-    mended, report = mend(messages, dialect, model_id=model_id)
+    # A vendor that takes a placeholder for reasoning takes any reasoning.
+    takes_any = getattr(config, "reasoning_placeholder", None) is not None
+    policy = RepairPolicy(thinking="keep") if takes_any else None
+    mended, report = mend(messages, dialect, policy, model_id=config.model_id)
     if strict and report.problems:
         raise HistoryError(report)
     return (mended if repair == "auto" else messages), report

@@ -66,11 +66,13 @@ class Vendor:
 _OLD_LIMIT: Mapping[str, object] = {"max_tokens_member": "max_tokens"}
 # Vendors that want their reasoning back, by their guides of 2026. DeepSeek ("Thinking Mode")
 # refuses the turns of a tool loop without their reasoning, later too, and ignores all other
-# reasoning.
+# reasoning. It takes an empty one, over Chat and as a block of the Messages API
+# (esengine/DeepSeek-Reasonix #8927).
 _REASONING_OF_TOOL_TURNS: Mapping[str, object] = {
     **_OLD_LIMIT,
     "replay_reasoning": "reasoning_content",
     "replay_reasoning_turns": "tool_turns",
+    "reasoning_placeholder": "",
 }
 # Moonshot ("Using thinking models") and Z.ai ("Thinking Mode") want all of it and choose by
 # themselves; OpenRouter ("Reasoning Tokens") wants its blocks back unchanged.
@@ -79,6 +81,10 @@ _ALL_REASONING: Mapping[str, object] = {
     "replay_reasoning": "reasoning_content",
     "replay_reasoning_turns": "all",
 }
+# Moonshot refuses a tool turn without reasoning, and kimi-k2.5 and k2.6 take an empty one for none
+# (theopenco/llmgateway #2093, earendil-works/pi #4178; openclaw/openclaw #70565 for the Messages
+# API).
+_NO_EMPTY_REASONING: Mapping[str, object] = {**_ALL_REASONING, "reasoning_placeholder": " "}
 _ALL_DETAILS: Mapping[str, object] = {**_ALL_REASONING, "replay_reasoning": "reasoning_details"}
 
 _MESSAGES = "anthropic-messages"
@@ -334,7 +340,7 @@ _ROWS = (
         "moonshot",
         "https://api.moonshot.ai/v1",
         "MOONSHOT_API_KEY",
-        _ALL_REASONING,
+        _NO_EMPTY_REASONING,
         messages="https://api.moonshot.ai/anthropic",
         aliases=("moonshotai",),
         sources=("https://platform.kimi.ai/docs/api/overview",),

@@ -83,11 +83,12 @@ class RepairPolicy:
 
     Attributes:
         orphan_results: results without a call become text of the user, or are dropped.
-        thinking: reasoning without a signature for this model is dropped, or becomes text.
+        thinking: reasoning without a signature for this model is dropped, becomes text, or is kept
+            for vendors that check no signature.
     """
 
     orphan_results: Literal["text", "drop"] = "text"
-    thinking: Literal["drop", "text"] = "drop"
+    thinking: Literal["drop", "text", "keep"] = "drop"
 
 
 def check(messages: Sequence[Message], dialect: str, *, model_id: str | None = None) -> Report:
@@ -467,7 +468,7 @@ class _Mender:
         )
 
     def _thinking(self, part: ThinkingPart, piece: Piece) -> Iterator[MessagePart]:
-        if piece.is_before_fallback:
+        if piece.is_before_fallback or self._policy.thinking == "keep":
             yield part
             return
         state = part.provider_state

@@ -2,9 +2,9 @@
 
 Laws: `system` is separate from the turns, and a later system message never changes it. Neighbouring
 turns of one speaker are one message. The results of all calls of a turn go into one user message,
-before any text. Thinking is sent back with its signature or dropped. Blank text is dropped, but not
-between two blocks of thinking. A body has at most four cache marks, and no mark lives longer than a
-mark before it.
+before any text. Thinking is sent back with its signature or dropped, unless the vendor binds
+thinking to tools instead. Blank text is dropped, but not between two blocks of thinking. A body has
+at most four cache marks, and no mark lives longer than a mark before it.
 Source: the Messages API reference, summarised in the protocol notes on anthropic-messages, part 7
 (read 2026-11).
 """
@@ -178,7 +178,7 @@ def _messages(turns: Sequence[Turn], rendering: Rendering) -> list[Object]:
     spoken = alternating(
         turns,
         lambda item, turn: (
-            _blank(item[1]) if item[0] in kept else _blocks_of(item, turn.role, rendering)
+            _blank(item[1]) if item[0] in kept else _blocks_of(item, turn, rendering)
         ),
         rendering,
         opening={"type": "text", "text": OPENING},
@@ -245,24 +245,41 @@ def _trim(blocks: list[Object]) -> None:
         last["text"] = str(last["text"]).rstrip()
 
 
-def _blocks_of(item: tuple[Place, MessagePart], role: Role, rendering: Rendering) -> list[Object]:
+def _blocks_of(item: tuple[Place, MessagePart], turn: Turn, rendering: Rendering) -> list[Object]:
     place, part = item
-    if role is not Role.SYSTEM or isinstance(part, TextPart):
-        return part_blocks(item, role, rendering)
-    replay.drop(part, place, rendering)
-    return []
+    if turn.role is Role.SYSTEM and not isinstance(part, TextPart):
+        replay.drop(part, place, rendering)
+        return []
+    blocks = part_blocks(item, turn.role, rendering)
+    if turn.role is Role.ASSISTANT and item is turn.parts[0] and _lacks_thinking(turn, rendering):
+        return [{"type": "thinking", "thinking": _placeholder(rendering)}, *blocks]
+    return blocks
+
+
+def _placeholder(rendering: Rendering) -> str | None:
+    return cast("AnthropicConfig", rendering.config).reasoning_placeholder
+
+
+def _lacks_thinking(turn: Turn, rendering: Rendering) -> bool:
+    """Return whether the vendor refuses a turn without thinking, and the turn has none."""
+    if _placeholder(rendering) is None or not turn.needs_reasoning(rendering):
+        return False
+    parts = [part for _, part in turn.parts]
+    says = any(isinstance(part, ToolCallPart) for part in parts) or bool(turn.text.strip())
+    return says and not any(
+        isinstance(part, ThinkingPart) and _thinking(part, rendering) is not None for part in parts
+    )
 
 
 def part_blocks(item: tuple[Place, MessagePart], role: Role, rendering: Rendering) -> list[Object]:
     """Render one part as one block; return no block if the API has no form for it."""
     place, part = item
-    state = rendering.state(part)
     block: Object | None
     match part:
         case TextPart():
             block = _text(part, place, rendering)
         case ThinkingPart():
-            block = _thinking(part, state)
+            block = _thinking(part, rendering)
             if block is None:
                 replay.drop(part, place, rendering)
         case ToolCallPart():
@@ -312,12 +329,17 @@ def _tool_use(call: ToolCallPart, place: Place, rendering: Rendering) -> Object:
     return rendering.as_given(call, block | rendering.api_members(call, OF_CALLS))
 
 
-def _thinking(part: ThinkingPart, state: Mapping[str, object]) -> Object | None:
-    if part.redacted and "data" in state:
-        return {"type": "redacted_thinking", "data": state["data"]}
-    if part.redacted or "signature" not in state:
+def _thinking(part: ThinkingPart, rendering: Rendering) -> Object | None:
+    state = rendering.state(part)
+    if part.redacted:
+        is_own = "data" in state
+        return {"type": "redacted_thinking", "data": state["data"]} if is_own else None
+    if "signature" in state:
+        return {"type": "thinking", "thinking": part.text, "signature": state["signature"]}
+    placeholder = _placeholder(rendering)
+    if placeholder is None:
         return None
-    return {"type": "thinking", "thinking": part.text, "signature": state["signature"]}
+    return {"type": "thinking", "thinking": part.text or placeholder}
 
 
 def _media(part: ImagePart | FileRefPart, place: Place, rendering: Rendering) -> Object:

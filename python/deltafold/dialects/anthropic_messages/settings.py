@@ -30,6 +30,7 @@ from deltafold.dialects.settings_table import (
     SettingTable,
     converted,
     copied,
+    no_member,
     same,
     written,
 )
@@ -47,6 +48,9 @@ class AnthropicConfig(ModelConfig):
     Attributes:
         output_format: the beta's name of `output_config.format`.
         parallel_tool_calls: False allows one call at a time.
+        reasoning_placeholder: text of the thinking block of a message of a tool turn, and of a
+            request with tools, that has none. A vendor that sets it takes thinking without a
+            signature, too, which Anthropic refuses; None sends signed thinking alone.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -58,6 +62,7 @@ class AnthropicConfig(ModelConfig):
     metadata: Object | None = None
     service_tier: str | None = None
     parallel_tool_calls: Flag | None = None
+    reasoning_placeholder: str | None = None
 
 
 def _write_stops(values: Mapping[str, Any], crossing: Crossing) -> object:
@@ -112,5 +117,8 @@ SETTINGS: Final[SettingTable] = {
     "tool_choice": converted("tool_choice"),
     "parallel_tool_calls": converted("tool_choice"),
     "cache_config": converted("cache_control"),
+    "reasoning_placeholder": no_member("text of thinking blocks").shapes(
+        "selects the thinking blocks that a vendor takes"
+    ),
 }
 """Counterpart of each setting in the request body."""

@@ -272,7 +272,7 @@ def _assistant(turn: Turn, config: OpenAIChatConfig, rendering: Rendering) -> Ob
     calls: list[Object] = []
     images: list[Object] = []
     members: Object = {}
-    sends_reasoning = _sends_reasoning(turn, config)
+    sends_reasoning = _sends_reasoning(turn, config, rendering)
     for place, part in replay.without_splits(turn.parts):
         match part:
             case TextPart():
@@ -333,13 +333,13 @@ def _tool_call(call: ToolCallPart, place: Place, rendering: Rendering) -> Object
     return rendering.as_given(call, rendered)
 
 
-def _sends_reasoning(turn: Turn, config: OpenAIChatConfig) -> bool:
+def _sends_reasoning(turn: Turn, config: OpenAIChatConfig, rendering: Rendering) -> bool:
     """Return whether this vendor gets the reasoning of a turn back, where the turn now is."""
     match config.replay_reasoning_turns:
         case "all":
             return True
         case "tool_turns":
-            return turn.in_open_loop or turn.in_tool_turn
+            return turn.in_open_loop or turn.needs_reasoning(rendering)
         case "open":
             return turn.in_open_loop
 
@@ -352,8 +352,8 @@ def _reasoning(turn: Turn, config: OpenAIChatConfig, rendering: Rendering) -> Ob
             return dict(cast("Object", given_form))
     member = config.replay_reasoning
     if member in {"reasoning_content", "reasoning"}:
-        texts = [part.text for _, part in turn.parts if isinstance(part, ThinkingPart)]
-        return {member: replay.joined(texts)} if texts else {}
+        said = _reasoning_text(turn, config, rendering)
+        return {} if said is None else {member: said}
     if member is not None:
         pieces: list[object] = []
         for _, part in turn.parts:
@@ -366,6 +366,14 @@ def _reasoning(turn: Turn, config: OpenAIChatConfig, rendering: Rendering) -> Ob
         if isinstance(part, ThinkingPart):
             replay.drop(part, place, rendering)
     return {}
+
+
+def _reasoning_text(turn: Turn, config: OpenAIChatConfig, rendering: Rendering) -> str | None:
+    texts = [part.text for _, part in turn.parts if isinstance(part, ThinkingPart)]
+    placeholder = config.reasoning_placeholder
+    if not any(texts) and placeholder is not None and turn.needs_reasoning(rendering):
+        return placeholder
+    return replay.joined(texts) if texts else None
 
 
 def tool_results(turn: Turn, media: MediaRenderer, rendering: Rendering) -> list[Object]:

@@ -41,8 +41,11 @@ class OpenAIChatConfig(ModelConfig):
         system_messages: "first" for a server whose chat template takes one system message, at the
             beginning; later ones become marked texts of the user. "anywhere" sends them where they
             stand; None decides by the model.
-        replay_reasoning_turns: the turns whose reasoning is sent: those of the open tool loop,
-            those with tool calls too, or all.
+        replay_reasoning_turns: the turns whose reasoning is sent: those of the open tool loop;
+            those with tool calls too, and every turn of a request with tools; or all.
+        reasoning_placeholder: text of `replay_reasoning` in a message of a tool turn, and of a
+            request with tools, that has no reasoning: it was empty, or another model wrote the
+            message. None sends no reasoning there.
         joined_choices: whether the choices of an answer are pieces of one: this vendor writes its
             text and each of its calls as separate choices. Ignored if several answers are asked
             for.
@@ -75,6 +78,7 @@ class OpenAIChatConfig(ModelConfig):
         Literal["reasoning_content", "reasoning", "reasoning_details", "thinking_blocks"] | None
     ) = None
     replay_reasoning_turns: Literal["open", "tool_turns", "all"] = "open"
+    reasoning_placeholder: str | None = None
     joined_choices: bool = False
 
 
@@ -107,6 +111,9 @@ SETTINGS: Final[SettingTable] = {
     "replay_reasoning_turns": no_member(
         "selects the assistant messages that have reasoning"
     ).shapes(_FORM),
+    "reasoning_placeholder": no_member("text of assistant messages without reasoning").shapes(
+        _FORM
+    ),
     "joined_choices": no_member("selects the form of the answer").shapes(_FORM),
 }
 """Counterpart of each setting in the request body."""

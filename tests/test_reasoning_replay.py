@@ -186,3 +186,42 @@ def test_a_policy_keeps_thinking_without_a_signature() -> None:
     assert check(history, "anthropic-messages").codes == ["unsigned_thinking"]
     kept, report = repair(history, "anthropic-messages", RepairPolicy(thinking="keep"))
     assert (kept, report.is_clean) == (history, True)
+
+
+def signed_text() -> Message:
+    signature = {"google": {"thought_signature": "AAA="}}
+    return deltafold.fold(
+        chat({"content": "Hi"}, {"content": "", "extra_content": signature}),
+        "openai-chat",
+        model_id="gpt-x",
+    )
+
+
+def test_the_signature_of_a_text_goes_back_to_its_model() -> None:
+    for model_id, is_sent in (("gpt-x", True), ("another", False)):
+        config = deltafold.OpenAIChatConfig(model_id=model_id)
+        history = [Message.user("q"), signed_text(), Message.user("And?")]
+        body = dialect_of("openai-chat").render(history, [], config).body
+        message = cast("list[Body]", body["messages"])[1]
+        assert message["content"] == "Hi"
+        assert ("extra_content" in message) == is_sent
+
+
+def test_the_signature_of_a_text_comes_back_from_a_client() -> None:
+    config = deltafold.OpenAIChatConfig(model_id="gpt-x")
+    history = [Message.user("q"), signed_text()]
+    body = dialect_of("openai-chat").render(history, [], config).body
+    parsed = deltafold.parse_request(body, "openai-chat")
+    again = dialect_of("openai-chat").render(parsed.messages, [], config).body
+    assert again["messages"] == body["messages"]
+    for written in (
+        deltafold.transcode(
+            chat({"content": "Hi", "extra_content": {"a": 1}}), "openai-chat", "openai-chat"
+        ),
+        deltafold.encode_message(
+            deltafold.fold(chat({"content": "Hi", "extra_content": {"a": 1}}), "openai-chat"),
+            "openai-chat",
+        ).body,
+    ):
+        (part,) = deltafold.fold(written, "openai-chat").parts
+        assert cast("Body", part.provider_state)["data"] == {"extra_content": {"a": 1}}

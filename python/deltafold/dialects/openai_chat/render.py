@@ -294,6 +294,7 @@ def _assistant(turn: Turn, config: OpenAIChatConfig, rendering: Rendering) -> Ob
                 images.append(block)
             case _:
                 replay.drop(part, place, rendering)
+    members |= _signature(turn, rendering)
     members |= {
         "content": text_or_list(contents),
         "refusal": replay.joined(refusals),
@@ -302,6 +303,15 @@ def _assistant(turn: Turn, config: OpenAIChatConfig, rendering: Rendering) -> Ob
     }
     message = assistant_message(turn, members, rendering)
     return message | _reasoning(turn, config, rendering) if sends_reasoning else message
+
+
+def _signature(turn: Turn, rendering: Rendering) -> Object:
+    """Return the signature of the text, which Gemini's compatible endpoint wants back."""
+    for _, part in turn.parts:
+        state = rendering.state(part)
+        if isinstance(part, TextPart) and "extra_content" in state:
+            return {"extra_content": state["extra_content"]}
+    return {}
 
 
 def function_call(call: ToolCallPart, place: Place, rendering: Rendering) -> Object:

@@ -303,6 +303,13 @@ impl State {
         for call in message.first_call.iter().chain(&rare.more_calls) {
             self.tool_call(call, sink);
         }
+        if let Some(extra) = rare.extra_content {
+            let part = match self.last_text {
+                Some(part) => part,
+                None => self.part(PartKind::Text, sink),
+            };
+            sink.part_state(part, &json::object(|state| state.json("extra_content", extra)));
+        }
         if let Some(annotations) = rare.annotations.filter(|list| *list != "[]") {
             let part = match self.last_text {
                 Some(part) => part,

@@ -147,6 +147,7 @@ pub(super) struct RareContent<'a> {
     pub(super) annotations: Option<&'a str>,
     pub(super) audio: Option<&'a str>,
     pub(super) images: Option<&'a str>,
+    pub(super) extra_content: Option<&'a str>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -354,6 +355,9 @@ pub(super) fn read_message<'a>(reader: &mut Reader<'a>, message: &mut Message<'a
             }
             "audio" => put(&mut message.rare, |rare| &mut rare.audio, reader.opt_raw()?),
             "images" => put(&mut message.rare, |rare| &mut rare.images, reader.opt_raw()?),
+            "extra_content" => {
+                put(&mut message.rare, |rare| &mut rare.extra_content, reader.opt_raw()?);
+            }
             _ => reader.ignore()?,
         }
         Ok(())

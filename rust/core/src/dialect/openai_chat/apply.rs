@@ -408,9 +408,31 @@ impl State {
 
     #[inline]
     fn text(&mut self, kind: PartKind, text: Str<'_>, sink: &mut DeltaSink<'_>) {
-        if !text.is_empty() {
-            let part = self.part(kind, sink);
-            sink.text(part, text);
+        if text.is_empty() {
+            return;
+        }
+        let part = match self.current {
+            Some((known, part)) if known == kind => part,
+            _ => {
+                self.note_mirrored(kind, text, sink);
+                self.open_part(kind, sink)
+            }
+        };
+        sink.text(part, text);
+    }
+
+    /// Warn of a first text that begins with the tag of reasoning, beside reasoning in a member of its own.
+    ///
+    /// MiniMax writes its reasoning into both.
+    fn note_mirrored(&self, kind: PartKind, text: Str<'_>, sink: &mut DeltaSink<'_>) {
+        if kind == PartKind::Text
+            && self.last_text.is_none()
+            && self.thinking.part.is_some()
+            && text.raw.trim_start().starts_with("<think>")
+        {
+            let message =
+                "the text begins with <think>, and its reasoning came in a member of its own too";
+            sink.warn("mirrored_reasoning", message, None);
         }
     }
 

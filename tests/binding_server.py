@@ -203,14 +203,14 @@ def _bond(body: Block, at: Spot) -> Bond:
     return Bond(hashlib.sha256(text.encode()).hexdigest(), tuple(before))
 
 
-def _unmarked(value: Any) -> object:  # noqa: ANN401 - JSON
+def _unmarked(value: object) -> object:
     """Return a value without cache marks."""
     if isinstance(value, dict):
         members = cast("Block", value)
         return {key: _unmarked(one) for key, one in members.items() if key != "cache_control"}
-    return (
-        [_unmarked(one) for one in cast("list[Any]", value)] if isinstance(value, list) else value
-    )
+    if isinstance(value, list):
+        return [_unmarked(one) for one in cast("list[object]", value)]
+    return value
 
 
 def _without(body: Block, spots: Sequence[Spot]) -> Block:

@@ -93,7 +93,7 @@ def _words_of_clients() -> Iterator[tuple[str, set[str]]]:
     yield MISTRAL, _literals(models.ChatCompletionChoiceFinishReason)
     yield MISTRAL, _literals(models.CompletionResponseStreamChoiceFinishReason)
     yield COHERE, _literals(ChatFinishReason)
-    session: Any = botocore.session.get_session()
+    session: Any = botocore.session.get_session()  # pyright: ignore[reportUnknownMemberType]
     yield BEDROCK, {*session.get_service_model("bedrock-runtime").shape_for("StopReason").enum}
 
 

@@ -8,7 +8,7 @@ import asyncio
 import json
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, TypeAlias, cast
 
 import anthropic
 import httpx2
@@ -21,6 +21,7 @@ from deltafold import (
     ErrorMapper,
     Message,
     Model,
+    ModelConfig,
     ModelError,
     ThinkingPart,
     ToolCallPart,
@@ -132,8 +133,11 @@ def history(dialect: str) -> list[Message]:
     return [Message.user("q"), Message.assistant(*parts), Message.tool_result("call_1", "17:42")]
 
 
+Refused: TypeAlias = tuple[Refusing, Model[ModelConfig]]
+
+
 @contextmanager
-def refusing(dialect: str, refusal: dict[str, Any]) -> Generator[tuple[Refusing, Model[Any]]]:
+def refusing(dialect: str, refusal: dict[str, Any]) -> Generator[Refused]:
     adapter = adapter_of(dialect)
     assert adapter is not None
     config = {"model_id": MODELS[dialect]} | ({"store": False} if "responses" in dialect else {})
@@ -145,7 +149,7 @@ def refusing(dialect: str, refusal: dict[str, Any]) -> Generator[tuple[Refusing,
 
 
 def ask(
-    model: Model[Any],
+    model: Model[ModelConfig],
     dialect: str,
     *,
     is_sync: bool,
@@ -153,13 +157,11 @@ def ask(
 ) -> Message:
     messages = history(dialect)
     if is_sync:
-        said: Message = model.send_message_sync(messages, [TOOL], **options)
-        return said
+        return cast("Message", model.send_message_sync(messages, [TOOL], **options))
 
     async def asked() -> Message:
         async with model:
-            said: Message = await model.send_message(messages, [TOOL], **options)
-            return said
+            return cast("Message", await model.send_message(messages, [TOOL], **options))
 
     return asyncio.run(asked())
 

@@ -214,8 +214,7 @@ def _kept_blanks(turns: Sequence[Turn], rendering: Rendering) -> set[Place]:
 
 
 def _is_signed(part: MessagePart, rendering: Rendering) -> bool:
-    state = rendering.state(part)
-    return isinstance(part, ThinkingPart) and _thinking(part, state) is not None
+    return isinstance(part, ThinkingPart) and _thinking(part, rendering) is not None
 
 
 def _blank(part: MessagePart) -> list[Object]:

@@ -94,18 +94,15 @@ def _continued(turns: list[Turn], rendering: Rendering) -> object:
     The request is the one that was answered, with the token: the token stands for the pieces. The
     history of a later request has the pieces and no token.
     """
-    tokens: list[object] = []
-    for place in range(len(turns) - 1, -1, -1):
-        turn = turns[place]
-        if turn.role is Role.SYSTEM:
-            continue
-        last = turn.parts[-1:] if turn.role is Role.ASSISTANT else ()
+    token: object = None
+    while turns and turns[-1].role is Role.ASSISTANT:
+        last = turns[-1].parts[-1:]
         found = [rendering.api_members(part, (CONTINUATION,)) for _, part in last]
         if not any(found):
             break
-        tokens.append(found[0][CONTINUATION])
-        del turns[place]
-    return tokens[0] if tokens else None
+        token = token or found[0][CONTINUATION]
+        turns.pop()
+    return token
 
 
 def _media_apart(turn: Turn, rendering: Rendering) -> list[Turn]:

@@ -94,6 +94,7 @@ __all__ = [
     "folded_json",
     "folded_text",
     "folded_tool_calls",
+    "forbids_calls",
     "markup_names",
     "message_of_text",
     "plain_json",

@@ -537,7 +537,9 @@ impl<W: Writer> Sequencer<W> {
         if ending.reason.forbids_calls().is_some() {
             note_held_calls(page, &held);
         } else {
-            held.into_iter().for_each(|call| self.write_whole_call(page, call));
+            for call in held {
+                self.write_whole_call(page, call);
+            }
         }
         self.writer.finish(page, &ending.without_calls(self.whole_calls == 0));
         self.ended = true;

@@ -213,6 +213,12 @@ def _gemini_chat(model: str, *, stream: bool) -> bytes:
     return _chat(model, message, stream=stream)
 
 
+def thinking_chat(model: str, *, stream: bool) -> bytes:
+    """Write an answer of a local server, whose reasoning is a text."""
+    message: Body = {"role": "assistant", "content": "", "reasoning_content": "Hm."}
+    return _chat(model, message | {"tool_calls": [_CALL]}, stream=stream)
+
+
 def _mistral(model: str, *, stream: bool) -> bytes:
     thought: Body = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}
     thought |= {"signature": "SIGNATURE", "closed": True}

@@ -23,7 +23,7 @@ from deltafold.testing import Recording, ReplayServer
 from gateways import served
 from next_turns import CLIENTS as TURNS
 from next_turns import Body
-from signed_answers import SIGNED, Signed
+from signed_answers import SIGNED, Signed, thinking_chat
 
 MARK: Final = "eyJkZWx0YWZvbGQi"
 CLIENTS: Final = ("anthropic-messages", "openai-responses", "gemini", "openai-chat")
@@ -277,6 +277,44 @@ def test_an_answer_of_the_first_model_is_its_own_after_others(
         # Of the two answers in the history, only its own carries secrets.
         assert [sent(first).count(secret) for secret in answer.secrets[:1]] == [1]
         assert MARK not in sent(first)
+
+
+@both_ways
+def test_ids_go_to_no_model_without_the_reasoning_that_they_belong_to(*, streams: bool) -> None:
+    answer = next(one for one in SIGNED if one.name == "responses")
+    with servers(2) as (first, second):
+        table = [
+            upstream(answer, first.url, answer.others[-1]),
+            upstream(answer, second.url),
+        ]
+        chat = Chat(answer.dialect, streams=streams)
+        first.queue(BUSY)
+        second.queue(recorded(answer, streams=streams))
+        chat.ask(table)
+        first.queue(recorded(answer, streams=streams))
+        chat.ask(table)
+        kinds = [(item.get("type"), item.get("id")) for item in json.loads(sent(first))["input"]]
+        assert kinds == [(None, None), ("function_call", None), ("function_call_output", None)]
+
+
+@pytest.mark.parametrize("name", ["m", "gpt-5"], ids=["alias", "own name"])
+@both_ways
+def test_reasoning_of_another_protocol_is_no_stored_item(name: str, *, streams: bool) -> None:
+    answer = next(one for one in SIGNED if one.name == "responses")
+    plain = ("gpt-oss-120b", ("gpt-oss-120b",), ())
+    other = Signed("chat that only thinks", "openai-chat", thinking_chat, (), *plain)
+    with servers(2) as (first, second):
+        table = [upstream(answer, first.url), upstream(other, second.url)]
+        chat = Chat(answer.dialect, streams=streams)
+        chat.body |= {"store": True}  # the provider is asked for items that it has stored
+        first.queue(BUSY)
+        second.queue(recorded(other, streams=streams))
+        chat.ask(table, name)
+        assert [item["type"] for item in chat.body["input"][1:3]] == ["reasoning", "function_call"]
+        first.queue(recorded(answer, streams=streams))
+        chat.ask(table, name)
+        kinds = [(item.get("type"), item.get("id")) for item in json.loads(sent(first))["input"]]
+        assert kinds == [(None, None), ("function_call", None), ("function_call_output", None)]
 
 
 def test_bytes_of_a_list_pass_where_its_models_are_one() -> None:

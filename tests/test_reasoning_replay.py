@@ -152,6 +152,13 @@ def test_each_call_has_a_thinking_block_over_messages(
     assert with_tools == [[thinking(placeholder), *plain[0]]]
 
 
+@pytest.mark.parametrize(("name", "_"), VENDOR_MODELS)
+def test_no_blank_text_parts_thinking_without_a_signature(name: str, _: str) -> None:
+    config = config_of(name, "messages")
+    message = Message.assistant(ThinkingPart(text="a"), "\n", ThinkingPart(text="b"), CALL)
+    assert blocks_of(config, message, RESULT) == [[thinking("a"), thinking("b"), USE]]
+
+
 def test_signed_thinking_of_the_vendor_keeps_its_signature() -> None:
     config = config_of("deepseek/deepseek-v4-pro", "messages")
     state: Body = {

@@ -214,7 +214,8 @@ def _kept_blanks(turns: Sequence[Turn], rendering: Rendering) -> set[Place]:
 
 
 def _is_signed(part: MessagePart, rendering: Rendering) -> bool:
-    return isinstance(part, ThinkingPart) and _thinking(part, rendering) is not None
+    state = rendering.state(part)
+    return isinstance(part, ThinkingPart) and ("data" if part.redacted else "signature") in state
 
 
 def _blank(part: MessagePart) -> list[Object]:

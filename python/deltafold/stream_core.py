@@ -439,8 +439,9 @@ def cost_of_answer(
 ) -> "data_types.Cost":
     """Return the cost of an answer at the prices of the model that served it.
 
-    Another model than the one that was asked may serve an answer: a fallback of the provider's
-    server, a router. A name without a price counts as the model that was asked.
+    Anthropic's server may hand an answer over to another model ("Refusals and fallback"). Elsewhere
+    the name in a response may be any other, and the price is that of the model that was asked, as
+    it is where the model that served has no price. Where that model has none, there is no cost.
 
     Args:
         usage: the token counts.
@@ -451,11 +452,11 @@ def cost_of_answer(
     from deltafold.cost import cost_of  # noqa: PLC0415 - few answers are asked for it
     from deltafold.dialects.model_names import same_model  # noqa: PLC0415 - as above
 
-    if served and not same_model(served, asked):
-        cost = cost_of(usage, vendor, served)
-        if cost.usd is not None:
-            return cost
-    return cost_of(usage, vendor, asked)
+    cost = cost_of(usage, vendor, asked)
+    if vendor != "anthropic" or cost.usd is None or not served or same_model(served, asked):
+        return cost
+    of_served = cost_of(usage, vendor, served)
+    return cost if of_served.usd is None else of_served
 
 
 def _facts(

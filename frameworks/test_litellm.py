@@ -289,6 +289,14 @@ async def test_a_refusal_is_the_error_of_its_category(status: int, kind: Any) ->
     assert raised.value.status_code == status
 
 
+async def test_a_refused_history_is_a_bad_request() -> None:
+    refusal = Recording.error(400, {"error": {"message": "Thought signature is not valid"}})
+    with served(refusal) as server:
+        register("openai-chat", server)
+        with pytest.raises(exceptions.BadRequestError):
+            await litellm.acompletion("deltafold/m", ASKED, num_retries=0)
+
+
 async def test_a_full_context_window_is_its_own_error() -> None:
     error = {"code": "context_length_exceeded", "message": "maximum context length"}
     with served(Recording.error(400, {"error": error})) as server:

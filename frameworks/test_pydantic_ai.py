@@ -110,6 +110,7 @@ STATUSES = [
         {"error": {"message": "too long", "code": "context_length_exceeded"}},
         "ModelContextWindowExceededError",
     ),
+    (400, {"error": {"message": "Thought signature is not valid"}}, "ModelRequestRejectedError"),
     (401, {"error": {"message": "key"}}, "ModelAuthenticationError"),
     (404, {"error": {"message": "model"}}, "ModelNotFoundError"),
     (429, {"error": {"message": "slow"}}, "ModelRateLimitError"),

@@ -25,6 +25,7 @@ RETRYABLE: Final[Mapping[ErrorCode, bool]] = {
     ErrorCode.PERMISSION: False,
     ErrorCode.NOT_FOUND: False,
     ErrorCode.INVALID_REQUEST: False,
+    ErrorCode.REPLAY_REFUSED: False,
     ErrorCode.CONTEXT_LENGTH_EXCEEDED: False,
     ErrorCode.RATE_LIMITED: True,
     ErrorCode.QUOTA_EXCEEDED: False,

@@ -60,6 +60,7 @@ _CLASSES: Final[Mapping[ErrorCode, type[ModelError]]] = {
     ErrorCode.AUTHENTICATION: DeltafoldAuthenticationError,
     ErrorCode.PERMISSION: DeltafoldPermissionError,
     ErrorCode.INVALID_REQUEST: DeltafoldInvalidRequestError,
+    ErrorCode.REPLAY_REFUSED: DeltafoldInvalidRequestError,
     ErrorCode.CONTENT_BLOCKED: DeltafoldInvalidRequestError,
     ErrorCode.NOT_FOUND: DeltafoldNotFoundError,
     ErrorCode.RATE_LIMITED: DeltafoldRateLimitError,

@@ -21,6 +21,7 @@ _CLASSES: Final[Mapping[ErrorCode, Callable[..., Exception]]] = {
     ErrorCode.AUTHENTICATION: exceptions.AuthenticationError,
     ErrorCode.NOT_FOUND: exceptions.NotFoundError,
     ErrorCode.INVALID_REQUEST: exceptions.BadRequestError,
+    ErrorCode.REPLAY_REFUSED: exceptions.BadRequestError,
     ErrorCode.CONTEXT_LENGTH_EXCEEDED: exceptions.ContextWindowExceededError,
     ErrorCode.CONTENT_BLOCKED: exceptions.ContentPolicyViolationError,
     ErrorCode.RATE_LIMITED: exceptions.RateLimitError,

@@ -1,7 +1,8 @@
 """A provider of the Messages API that refuses reasoning which is bound to another conversation.
 
 In: requests over HTTP, and what the model says in its answers.  Out: streams with signed thinking,
-or the refusals that Anthropic documents.
+or the refusals that Anthropic documents. `ScriptedServer` is the part that all protocols share
+(binding_elsewhere.py).
 
 Laws: a signature is bound to `system`, `tools`, all earlier messages without cache marks, and the
 thinking before it. A leading run of thinking may be left out, one between others may not: then each
@@ -39,45 +40,102 @@ class Bond(NamedTuple):
     thinking: tuple[str, ...]
 
 
-class BindingServer(ReplayServer):
-    """Answers with a script, and refuses what does not fit its signatures.
+class ScriptedServer(ReplayServer):
+    """Answers with a script, and refuses what breaks the rules of its protocol.
 
     Args:
-        script: the content blocks of each answer, thinking without a signature; the last answer is
-            given again when the script is at its end.
-        binds: whether the signatures are bound, as those of newer models.
+        script: the content blocks of each answer as the Messages API writes them, thinking without
+            a signature; the last answer is given again when the script is at its end.
+        reported: the model that answers name, None for the one of the request.
 
     Attributes:
         bodies: the bodies of the accepted requests.
         refusals: the messages of the refusals.
-        dropped: the blocks that were dropped, by request.
+        made: marks of the state in all answers, such as signatures.
     """
 
-    def __init__(self, script: Sequence[Sequence[Block]], *, binds: bool = True) -> None:
+    def __init__(self, script: Sequence[Sequence[Block]], *, reported: str | None = None) -> None:
         super().__init__()
-        self.binds = binds
         self.script = list(script)
+        self.reported = reported
         self.bodies: list[Block] = []
         self.refusals: list[str] = []
-        self.dropped: list[list[str]] = []
-        self._bonds: dict[str, Bond] = {}
-        self._answered = 0
+        self.made: list[str] = []
 
     def answer_to(self, request: Request) -> Recording:
         """Answer a request, or refuse it."""
         self.requests.append(request)
         body: Block = dict(cast("Block", request.json()))
-        failing = list(self._failing(body)) if self.binds else []
-        refusal = self._refusal(body, failing, request.headers.get("anthropic-beta", ""))
+        refusal = self.refusal_of(body, request)
         if refusal is not None:
             self.refusals.append(refusal)
-            error = {"type": "invalid_request_error", "message": refusal}
-            return Recording.error(400, {"type": "error", "error": error})
+            return Recording.error(400, self.error_of(refusal))
+        blocks = self.script[min(len(self.bodies), len(self.script) - 1)]
         self.bodies.append(body)
-        self.dropped.append([f"messages.{at.message}.content.{at.block}" for at in failing])
-        blocks = self.script[min(self._answered, len(self.script) - 1)]
-        self._answered += 1
-        return Recording.of_events(self._stream(_without(body, failing), blocks))
+        return Recording.of_events(self.stream_of(body, blocks))
+
+    def refusal_of(self, body: Block, request: Request) -> str | None:
+        """Return what the provider refuses, None if it answers."""
+        raise NotImplementedError
+
+    def error_of(self, message: str) -> Block:
+        """Return the body of a refusal."""
+        raise NotImplementedError
+
+    def stream_of(self, body: Block, blocks: Sequence[Block]) -> bytes:
+        """Return the body of an answer."""
+        raise NotImplementedError
+
+    def replayed(self, body: Block) -> list[str]:
+        """Return the marks in a request, as in `made`."""
+        raise NotImplementedError
+
+
+class BindingServer(ScriptedServer):
+    """A ScriptedServer of the Messages API.
+
+    Args:
+        script: the content blocks of each answer.
+        reported: the model that answers name.
+        binds: whether the signatures are bound, as those of newer models.
+
+    Attributes:
+        dropped: the blocks that were dropped, by request.
+    """
+
+    def __init__(
+        self,
+        script: Sequence[Sequence[Block]],
+        *,
+        reported: str | None = None,
+        binds: bool = True,
+    ) -> None:
+        super().__init__(script, reported=reported)
+        self.binds = binds
+        self.dropped: list[list[str]] = []
+        self._bonds: dict[str, Bond] = {}
+
+    def refusal_of(self, body: Block, request: Request) -> str | None:
+        """Refuse thinking that is bound to another conversation, and open calls."""
+        failing = list(self._failing(body)) if self.binds else []
+        refusal = self._refusal(body, failing, request.headers.get("anthropic-beta", ""))
+        if refusal is None:
+            self.dropped.append([f"messages.{at.message}.content.{at.block}" for at in failing])
+        return refusal
+
+    def error_of(self, message: str) -> Block:
+        """Return the body of a refusal."""
+        error = {"type": "invalid_request_error", "message": message}
+        return {"type": "error", "error": error}
+
+    def stream_of(self, body: Block, blocks: Sequence[Block]) -> bytes:
+        """Return an answer whose thinking is bound to the request."""
+        seen = _without(body, set(self.dropped[-1]))
+        return self._stream(seen, blocks)
+
+    def replayed(self, body: Block) -> list[str]:
+        """Return the signatures of a request."""
+        return thinking_in(body)
 
     def _failing(self, body: Block) -> Iterator[Spot]:
         has_failed = False
@@ -116,7 +174,8 @@ class BindingServer(ReplayServer):
         return None
 
     def _stream(self, body: Block, blocks: Sequence[Block]) -> bytes:
-        message = {"id": f"msg_{self._answered}", "model": body["model"], "role": "assistant"}
+        model = self.reported or body["model"]
+        message = {"id": f"msg_{len(self.bodies)}", "model": model, "role": "assistant"}
         if self.dropped[-1]:
             message["input_transformations"] = [
                 {"type": "thinking_dropped", "path": path, "reason": "prefix_binding_mismatch"}
@@ -135,6 +194,7 @@ class BindingServer(ReplayServer):
                 digest = hashlib.sha256(json.dumps(bond).encode()).hexdigest()
                 block["signature"] = f"sig{digest[:24]}"
                 self._bonds[block["signature"]] = bond
+                self.made.append(block["signature"])
             said.append(block)
             events += _events_of(index, block)
         reason = "tool_use" if any(one["type"] == "tool_use" for one in said) else "end_turn"
@@ -213,15 +273,17 @@ def _unmarked(value: object) -> object:
     return value
 
 
-def _without(body: Block, spots: Sequence[Spot]) -> Block:
+def _without(body: Block, paths: set[str]) -> Block:
     """Return a request without the blocks that were dropped."""
+    if not paths:
+        return body
     messages = [
         {
             **message,
             "content": [
                 block
                 for index, block in enumerate(_content(message))
-                if (number, index) not in spots
+                if f"messages.{number}.content.{index}" not in paths
             ],
         }
         for number, message in enumerate(body["messages"])

@@ -58,9 +58,9 @@ class BindingResponses(ScriptedServer):
         calls = {item["call_id"] for item in items if item.get("type") == "function_call"}
         results = {item["call_id"] for item in items if item.get("type") == "function_call_output"}
         if calls - results:
-            return f"No tool output found for function call {sorted(calls - results)[0]}."
+            return f"No tool output found for function call {min(calls - results)}."
         if results - calls:
-            return f"No tool call found for function call output {sorted(results - calls)[0]}."
+            return f"No tool call found for function call output {min(results - calls)}."
         return None
 
     def _refused_item(self, before: Block, item: Block, after: Block) -> str | None:
@@ -86,7 +86,9 @@ class BindingResponses(ScriptedServer):
         changed = [
             name
             for name in ("name", "namespace", "phase")
-            if made.get(name) != item.get(name) and item.get("type", "message") == made["type"]
+            if made.get(name) != item.get(name)
+            and item.get("type", "message") == made["type"]
+            and (name in item or name != "phase" or self.has_text_state)
         ]
         return f"{made['type']} {_key(item)}: {', '.join(changed)} changed" if changed else None
 
@@ -104,7 +106,9 @@ class BindingResponses(ScriptedServer):
         for item, after in zip(items, [*items[1:], None], strict=True):
             if item["type"] == "reasoning" and after is not None:
                 item["encrypted_content"] = f"enc{_digest(item, number)}"
-                self.made.append(item["encrypted_content"])
+                # Reasoning may not come back in front of a message without its id.
+                if self.has_text_state or after["type"] == "function_call":
+                    self.made.append(item["encrypted_content"])
                 self._after[item["encrypted_content"]] = after
                 self._led_by[after["id"]] = item["id"]
             self._items[_key(item)] = item
@@ -353,12 +357,17 @@ class BindingGemini(ScriptedServer):
                     parts.append({"functionCall": call})
         calls = [part for part in parts if "functionCall" in part]
         signed = (calls or parts[-1:])[0]
+        if not calls and not self.has_text_state:
+            return self._wire(parts)
         signature = _digest(signed, len(self.bodies))
         signed["thoughtSignature"] = signature
         self.made.append(signature)
         self._parts[signature] = signed
         if calls:
             self._signed[signed["functionCall"]["id"]] = signature
+        return self._wire(parts)
+
+    def _wire(self, parts: Sequence[Block]) -> bytes:
         base: Block = {"modelVersion": self.reported or "gemini-3-pro-preview"}
         events: list[Block] = [
             {**base, "candidates": [{"index": 0, "content": {"role": "model", "parts": [part]}}]}

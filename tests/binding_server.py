@@ -49,18 +49,23 @@ class ScriptedServer(ReplayServer):
         reported: the model that answers name, None for the one of the request.
 
     Attributes:
+        has_text_state: whether the state of texts must come back; the Messages API has no place for
+            it, and that of Responses none for that of another provider.
         bodies: the bodies of the accepted requests.
         refusals: the messages of the refusals.
         made: marks of the state in all answers, such as signatures.
+        known: how many marks were made before each accepted request.
     """
 
     def __init__(self, script: Sequence[Sequence[Block]], *, reported: str | None = None) -> None:
         super().__init__()
         self.script = list(script)
+        self.has_text_state = True
         self.reported = reported
         self.bodies: list[Block] = []
         self.refusals: list[str] = []
         self.made: list[str] = []
+        self.known: list[int] = []
 
     def answer_to(self, request: Request) -> Recording:
         """Answer a request, or refuse it."""
@@ -72,6 +77,7 @@ class ScriptedServer(ReplayServer):
             return Recording.error(400, self.error_of(refusal))
         blocks = self.script[min(len(self.bodies), len(self.script) - 1)]
         self.bodies.append(body)
+        self.known.append(len(self.made))
         return Recording.of_events(self.stream_of(body, blocks))
 
     def refusal_of(self, body: Block, request: Request) -> str | None:
@@ -175,7 +181,9 @@ class BindingServer(ScriptedServer):
 
     def _stream(self, body: Block, blocks: Sequence[Block]) -> bytes:
         model = self.reported or body["model"]
-        message = {"id": f"msg_{len(self.bodies)}", "model": model, "role": "assistant"}
+        message: Block = {"id": f"msg_{len(self.bodies)}", "type": "message", "model": model}
+        message |= {"role": "assistant", "content": [], "stop_reason": None}
+        message["usage"] = {"input_tokens": 10, "output_tokens": 1}
         if self.dropped[-1]:
             message["input_transformations"] = [
                 {"type": "thinking_dropped", "path": path, "reason": "prefix_binding_mismatch"}

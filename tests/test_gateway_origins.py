@@ -5,7 +5,7 @@ upstream, after a restart of the gateway: the secrets of its own answer, and of 
 """
 
 import json
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final
@@ -21,8 +21,7 @@ from deltafold.models.adapters import adapter_of
 from deltafold.models.base import Model
 from deltafold.testing import Recording, ReplayServer
 from gateways import served
-from next_turns import CLIENTS as TURNS
-from next_turns import Body
+from native_clients import Body, NativeClient, first_request
 from signed_answers import SIGNED, Signed, thinking_chat
 
 MARK: Final = "eyJkZWx0YWZvbGQi"
@@ -52,14 +51,8 @@ def recorded(answer: Signed, *, streams: bool = True, model: str | None = None) 
     return Recording.of(answer.body(model, stream=streams), content_type=kind)
 
 
-class Chat:
-    """A client of a protocol, which keeps its conversation; each request meets a new gateway."""
-
-    def __init__(self, protocol: str, *, streams: bool) -> None:
-        self.protocol = protocol
-        self.streams = streams
-        self.body = first_request(protocol)
-        self.said = b""
+class Chat(NativeClient):
+    """A client each of whose requests meets a new gateway."""
 
     def ask(self, models: Any, name: str = "m", **options: Any) -> None:  # noqa: ANN401 - those of `create_app`
         """Send the request to a gateway, and add its answer and the results to the conversation."""
@@ -67,111 +60,6 @@ class Chat:
         with served(create_app({name: models}, **options)) as url:
             self.said = self.post(url, name)
         self.body = self.next_body()
-
-    def post(self, url: str, name: str) -> bytes:
-        body, path = dict(self.body), PATHS[self.protocol].format(name=name)
-        if self.protocol == "gemini":
-            path += ":streamGenerateContent?alt=sse" if self.streams else ":generateContent"
-        else:
-            body |= {"model": name, "stream": self.streams}
-        if self.protocol == "openai-chat" and self.streams:
-            body["stream_options"] = {"include_usage": True}
-        response = httpx2.post(url + path, json=body, timeout=30)
-        assert response.status_code == 200, response.text
-        return response.content
-
-    def next_body(self) -> Body:
-        if self.streams:
-            turned = TURNS[TURN_OF[self.protocol]][1](list(events(self.said)))
-        else:
-            turned = whole_turn(self.protocol, json.loads(self.said))
-        member = MEMBERS[self.protocol]
-        turn: list[Body] = json.loads(json.dumps(turned[member]))[1:]
-        return {**self.body, member: [*self.body[member], *turn]}
-
-
-def events(body: bytes) -> Iterator[Body]:
-    """Yield the objects of server-sent events."""
-    for line in body.splitlines():
-        if line.startswith(b"data: {"):
-            yield json.loads(line.removeprefix(b"data: "))
-
-
-PATHS: Final = {
-    "anthropic-messages": "/v1/messages",
-    "openai-responses": "/v1/responses",
-    "openai-chat": "/v1/chat/completions",
-    "gemini": "/v1beta/models/{name}",
-}
-MEMBERS: Final = {
-    "anthropic-messages": "messages",
-    "openai-responses": "input",
-    "openai-chat": "messages",
-    "gemini": "contents",
-}
-TURN_OF: Final = {
-    "anthropic-messages": "messages",
-    "openai-responses": "responses",
-    "openai-chat": "chat with reasoning_details",
-    "gemini": "gemini",
-}
-
-
-def first_request(protocol: str) -> Body:
-    schema: Body = {"type": "object", "properties": {}}
-    tool: Body = {"name": "find", "description": "Finds."}
-    match protocol:
-        case "gemini":
-            declared = [{"functionDeclarations": [{**tool, "parametersJsonSchema": schema}]}]
-            return {"contents": [{"role": "user", "parts": [{"text": "Go"}]}], "tools": declared}
-        case "openai-responses":
-            function = {"type": "function", **tool, "parameters": schema, "strict": False}
-            question = {"role": "user", "content": "Go"}
-            return {"input": [question], "tools": [function], "store": False}
-        case "openai-chat":
-            called = {"type": "function", "function": {**tool, "parameters": schema}}
-            return {"messages": [{"role": "user", "content": "Go"}], "tools": [called]}
-        case _:
-            own = [{**tool, "input_schema": schema}]
-            question = {"role": "user", "content": "Go"}
-            return {"messages": [question], "tools": own, "max_tokens": 900}
-
-
-def whole_turn(protocol: str, body: Body) -> Body:
-    """Return the turn of a whole answer as a client keeps it, after a question."""
-    results: list[Body]
-    match protocol:
-        case "gemini":
-            content = body["candidates"][0]["content"]
-            results = [
-                {"functionResponse": {"name": "find", "response": {"output": "done"}}}
-                for part in content["parts"]
-                if "functionCall" in part
-            ]
-            return {"contents": [{}, content, {"role": "user", "parts": results}]}
-        case "openai-responses":
-            results = [
-                {"type": "function_call_output", "call_id": item["call_id"], "output": "done"}
-                for item in body["output"]
-                if item["type"] == "function_call"
-            ]
-            return {"input": [{}, *body["output"], *results]}
-        case "openai-chat":
-            message = body["choices"][0]["message"]
-            message = {key: value for key, value in message.items() if value is not None}
-            results = [
-                {"role": "tool", "tool_call_id": call["id"], "content": "done"}
-                for call in message["tool_calls"]
-            ]
-            return {"messages": [{}, message, *results]}
-        case _:
-            results = [
-                {"type": "tool_result", "tool_use_id": block["id"], "content": "done"}
-                for block in body["content"]
-                if block["type"] == "tool_use"
-            ]
-            said = {"role": "assistant", "content": body["content"]}
-            return {"messages": [{}, said, {"role": "user", "content": results}]}
 
 
 @contextmanager

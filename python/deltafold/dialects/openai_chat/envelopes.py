@@ -56,10 +56,25 @@ def google_signature(members: Object) -> object:
 
 
 def of_kind(envelopes: list[Envelope], kind: Literal["text", "thinking"]) -> list[Envelope]:
-    """Return the envelopes of texts or those of pieces of reasoning; others belong to calls."""
-    return [
+    """Return the envelopes of texts or those of pieces of reasoning; others belong to calls.
+
+    A stream writes the state of a piece again where it changed after the end of the piece, as that
+    of a Responses message does: the last one counts.
+    """
+    found = [
         envelope
         for envelope in envelopes
         if envelope.tool_call_id is None
         and kind == ("thinking" if envelope.span is None else envelope.span.kind)
     ]
+    return [
+        one
+        for one, after in zip(found, [*found[1:], None], strict=False)
+        if not _is_same(one, after)
+    ]
+
+
+def _is_same(one: Envelope, after: Envelope | None) -> bool:
+    """Return whether two envelopes are of one piece."""
+    span = one.span
+    return span is not None and span.start < span.end and after is not None and span == after.span

@@ -6,7 +6,7 @@ Sources: "failures N" is item N of the failures of other libraries, "history evi
 half; "part N" is that of the protocol notes on the dialect named.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from conversations import DIALECTS, MODELS, call, own_call, provider_blocks, state, thought
@@ -78,6 +78,43 @@ def half(call_id: str = "a") -> ToolCallPart:
 
 def unnamed() -> ToolCallPart:
     return ToolCallPart(tool_call_id="a", tool_name="", raw_args_text="{}")
+
+
+_SERVER_TOOLS: Mapping[str, tuple[dict[str, object], dict[str, object] | None]] = {
+    "anthropic-messages": (
+        {"type": "server_tool_use", "id": "srv_1", "name": "web_search", "input": {}},
+        {"type": "web_search_tool_result", "tool_use_id": "srv_1", "content": []},
+    ),
+    "openai-responses": (
+        {"type": "web_search_call", "id": "ws_1", "status": "in_progress"},
+        None,
+    ),
+    "gemini": (
+        {"executableCode": {"language": "PYTHON", "code": "print(1)"}},
+        {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}},
+    ),
+    "bedrock-converse": (
+        {"toolUse": {"toolUseId": "t_1", "name": "search", "input": {}, "type": "server_tool_use"}},
+        {"toolResult": {"toolUseId": "t_1", "content": [], "type": "nova_grounding_result"}},
+    ),
+}
+
+
+def server_use(dialect: str) -> list[MessagePart]:
+    """Make a tool of the provider that has not ended, where there are such tools."""
+    block = _SERVER_TOOLS[dialect][0] if dialect in _SERVER_TOOLS else None
+    return [] if block is None else [ProviderPart(dialect=dialect, block=block)]
+
+
+def server_result(dialect: str) -> list[MessagePart]:
+    """Make the result of that tool, where the protocol has results apart from their uses."""
+    block = _SERVER_TOOLS[dialect][1] if dialect in _SERVER_TOOLS else None
+    return [] if block is None else [ProviderPart(dialect=dialect, block=block)]
+
+
+def pair(dialect: str) -> list[MessagePart]:
+    """Make a tool of the provider with its result."""
+    return [*server_use(dialect), *server_result(dialect)] if server_result(dialect) else []
 
 
 BAD = [
@@ -410,6 +447,25 @@ BAD = [
         lambda dialect: [*said(thought(dialect)), Message.assistant(half()), THANKS],
         (Code.LONE_REASONING, Code.HALF_CALL),
     ),
+    Bad(
+        "server-tool-that-was-cut",
+        "Anthropic's page on server tools: the result follows in the same turn",
+        lambda dialect: [*said("I look.", *server_use(dialect)), THANKS],
+        (Code.UNPAIRED_SERVER_TOOL,),
+    ),
+    Bad(
+        "server-tool-after-reasoning",
+        "openai-responses, part 6: a reasoning item without its following item is a 400",
+        lambda dialect: [*said("Yes", thought(dialect), *server_use(dialect)), THANKS],
+        (Code.UNPAIRED_SERVER_TOOL, Code.LONE_REASONING),
+    ),
+    Bad(
+        "result-of-no-server-tool",
+        "Anthropic's page on server tools: use and result are paired by tool_use_id",
+        lambda dialect: [*said("Yes", *server_result(dialect)), THANKS],
+        (Code.UNPAIRED_SERVER_TOOL,),
+        accepted_in=("openai-responses",),
+    ),
     bad(
         "call-of-the-user",
         "openai-chat, part 8: calls are the assistant's",
@@ -466,7 +522,19 @@ GOOD: list[tuple[str, Callable[[str], Sequence[Message]]]] = [
         "reasoning-and-its-call-in-two-messages",
         lambda dialect: [*said(thought(dialect)), Message.assistant(own_call(dialect, "a")), RAIN],
     ),
-    ("own-block", lambda dialect: [*said(*provider_blocks(dialect), "Yes"), THANKS]),
+    ("own-block", lambda dialect: said(*provider_blocks(dialect), "Yes")),
+    (
+        "server-tool-and-its-result",
+        lambda dialect: [*said(*pair(dialect), "Yes"), THANKS],
+    ),
+    (
+        "server-tool-and-its-result-after-a-pause",
+        lambda dialect: [
+            *said("I look.", *pair(dialect)[:1]),
+            Message.assistant(*pair(dialect)[1:], "Yes"),
+            THANKS,
+        ],
+    ),
     (
         "signature-on-empty-text",
         lambda dialect: said(

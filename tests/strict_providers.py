@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 Body = Mapping[str, Any]
+Side = Callable[[Body], tuple[str, str] | None]
 
 
 def refuse(dialect: str, body: Body, *, secrets: str) -> None:
@@ -28,6 +29,7 @@ def anthropic(body: Body, secrets: str) -> None:
             assert (before, after) == ("user", "assistant"), "a system message at a wrong position"
     alternates([role for role in roles if role != "system"], {"user", "assistant"})
     seen: set[str] = set()
+    served([message["content"] for message in messages], anthropic_tool)
     for position, message in enumerate(messages):
         blocks = message["content"]
         assert blocks, f"{position}: content is empty"
@@ -77,7 +79,34 @@ def anthropic_block(block: Body, role: str, secrets: str) -> None:
             assert role == "user"
             assert block["source"]["type"] in {"base64", "url", "file", "text"}
         case kind:
-            assert kind == "server_tool_use", kind
+            assert kind in {"server_tool_use", "web_search_tool_result"}, kind
+            assert role == "assistant"
+
+
+def anthropic_tool(block: Body) -> tuple[str, str] | None:
+    if block["type"] == "server_tool_use":
+        return "use", block["id"]
+    if block["type"].endswith("_tool_result"):
+        return "result", block["tool_use_id"]
+    return None if block["type"] != "text" else ("text", "")
+
+
+def served(turns: Sequence[Sequence[Body]], side_of: Side) -> None:
+    """Refuse a tool of the provider without a result before the next text of the user.
+
+    The turns of the user have odd places, after the first of them.
+    """
+    open_uses: set[str] = set()
+    for position, blocks in enumerate(turns):
+        for block in blocks:
+            kind, key = side_of(block) or ("", "")
+            if kind == "use":
+                open_uses.add(key)
+            elif kind == "result":
+                assert key in open_uses, "a result of no server tool"
+                open_uses.remove(key)
+            elif kind == "text" and position % 2 == 0:
+                assert not open_uses, f"server tools without a result: {open_uses}"
 
 
 def bedrock(body: Body, secrets: str) -> None:
@@ -86,9 +115,10 @@ def bedrock(body: Body, secrets: str) -> None:
     # A model of Anthropic accepts that the assistant begins.
     alternates([message["role"] for message in messages], {"user", "assistant"})
     has_tools = False
+    served([message["content"] for message in messages], bedrock_tool)
     for position, message in enumerate(messages):
-        blocks = message["content"]
-        assert blocks
+        blocks = [block for block in message["content"] if not is_of_bedrock(block)]
+        assert message["content"]
         for block in blocks:
             (kind,) = block
             bedrock_block(kind, block[kind], secrets)
@@ -96,6 +126,7 @@ def bedrock(body: Body, secrets: str) -> None:
         results = [block["toolResult"]["toolUseId"] for block in blocks if "toolResult" in block]
         assert all("toolResult" in block for block in blocks[: len(results)]), "results come first"
         before: list[Body] = messages[position - 1]["content"] if position else []
+        before = [block for block in before if not is_of_bedrock(block)]
         asked = [block["toolUse"]["toolUseId"] for block in before if "toolUse" in block]
         assert sorted(results) == sorted(asked), f"results {results} of calls {asked}"
         assert len(set(asked)) == len(asked)
@@ -104,6 +135,18 @@ def bedrock(body: Body, secrets: str) -> None:
         if any("document" in block for block in blocks):
             assert any("text" in block for block in blocks), "a document without a text"
     assert not has_tools or body["toolConfig"]["tools"], "tool blocks without tools"
+
+
+def is_of_bedrock(block: Body) -> bool:
+    tool: Body = block.get("toolUse") or block.get("toolResult") or {}
+    return "type" in tool
+
+
+def bedrock_tool(block: Body) -> tuple[str, str] | None:
+    if not is_of_bedrock(block):
+        return ("text", "") if "text" in block else None
+    kind = "use" if "toolUse" in block else "result"
+    return kind, block.get("toolUse", block.get("toolResult"))["toolUseId"]
 
 
 def bedrock_block(kind: str, block: Any, secrets: str) -> None:  # noqa: ANN401 - any JSON
@@ -136,6 +179,7 @@ def gemini(body: Body, secrets: str) -> None:
     assert contents, "no contents"
     assert contents[0]["role"] == "user"
     assert not any("functionResponse" in part for part in contents[0]["parts"])
+    served([content["parts"] for content in contents], gemini_tool)
     for position, content in enumerate(contents):
         parts = content["parts"]
         assert content["role"] in {"user", "model"}
@@ -166,6 +210,14 @@ def gemini(body: Body, secrets: str) -> None:
         for part in calls:
             assert re.fullmatch(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}", part["functionCall"]["name"])
             assert isinstance(part["functionCall"]["args"], dict)
+
+
+def gemini_tool(part: Body) -> tuple[str, str] | None:
+    if "executableCode" in part:
+        return "use", "code"
+    if "codeExecutionResult" in part:
+        return "result", "code"
+    return ("text", "") if "text" in part else None
 
 
 def chat(
@@ -263,6 +315,8 @@ def responses(body: Body, secrets: str) -> None:
             is_said = following.get("role", "assistant") == "assistant"
             assert is_said, "reasoning without the item that it led to"
             assert not follows.endswith("_output"), "reasoning without the item that it led to"
+        elif kind == "web_search_call":
+            assert item["status"] in {"completed", "failed", "incomplete"}, "it has not ended"
         elif kind == "message":
             assert item["content"], "an empty message"
     assert not waiting, f"calls without outputs: {waiting}"

@@ -38,6 +38,7 @@ REFUSED_AS_IT_STANDS = {
     ProblemCode.ORPHAN_RESULT,
     ProblemCode.LOCAL_FILE,
     ProblemCode.LONE_REASONING,
+    ProblemCode.UNPAIRED_SERVER_TOOL,
 }
 """Problems that rendering does not repair.
 

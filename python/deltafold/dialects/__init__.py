@@ -37,12 +37,14 @@ class Rule(StrEnum):
 
     Attributes:
         NO_EMPTY_TEXT: a text part is not blank.
+        PAIRED_SERVER_TOOLS: a tool that the provider runs has its result, or has ended.
         REASONING_WITH_ITEMS: reasoning goes back together with the item that follows.
         SIGNED_THINKING: reasoning goes back with the state that its provider sent, or not at all.
         USER_FIRST: the user speaks first.
     """
 
     NO_EMPTY_TEXT = "no_empty_text"
+    PAIRED_SERVER_TOOLS = "paired_server_tools"
     REASONING_WITH_ITEMS = "reasoning_with_items"
     SIGNED_THINKING = "signed_thinking"
     USER_FIRST = "user_first"
@@ -202,7 +204,14 @@ DIALECTS: Final[Mapping[str, Dialect]] = {
             key_header="x-api-key",
             # The API requires a version, and this is the only one.
             headers={"anthropic-version": "2023-06-01"},
-            rules=frozenset({Rule.SIGNED_THINKING, Rule.USER_FIRST, Rule.NO_EMPTY_TEXT}),
+            rules=frozenset(
+                {
+                    Rule.PAIRED_SERVER_TOOLS,
+                    Rule.SIGNED_THINKING,
+                    Rule.USER_FIRST,
+                    Rule.NO_EMPTY_TEXT,
+                }
+            ),
         ),
         Dialect("openai-chat", "OpenAIChatConfig", "openai", path="/chat/completions"),
         Dialect(
@@ -210,20 +219,29 @@ DIALECTS: Final[Mapping[str, Dialect]] = {
             "OpenAIResponsesConfig",
             "openai",
             path="/responses",
-            rules=frozenset({Rule.SIGNED_THINKING, Rule.REASONING_WITH_ITEMS}),
+            rules=frozenset(
+                {Rule.PAIRED_SERVER_TOOLS, Rule.SIGNED_THINKING, Rule.REASONING_WITH_ITEMS}
+            ),
         ),
         Dialect(
             "gemini",
             "GeminiConfig",
             "google",
             key_header="x-goog-api-key",
-            rules=frozenset({Rule.SIGNED_THINKING, Rule.USER_FIRST}),
+            rules=frozenset({Rule.PAIRED_SERVER_TOOLS, Rule.SIGNED_THINKING, Rule.USER_FIRST}),
         ),
         Dialect(
             "bedrock-converse",
             "BedrockConverseConfig",
             "bedrock",
-            rules=frozenset({Rule.SIGNED_THINKING, Rule.USER_FIRST, Rule.NO_EMPTY_TEXT}),
+            rules=frozenset(
+                {
+                    Rule.PAIRED_SERVER_TOOLS,
+                    Rule.SIGNED_THINKING,
+                    Rule.USER_FIRST,
+                    Rule.NO_EMPTY_TEXT,
+                }
+            ),
         ),
         Dialect("ollama", "OllamaConfig", "ollama", path="/api/chat", capabilities=_NO_CACHING),
         Dialect(

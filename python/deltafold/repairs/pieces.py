@@ -37,6 +37,8 @@ class Piece:
     """New id of the call, if it is renamed."""
     boundary: Boundary | None = None
     """The boundary of an answer that another model took over, before or after the part."""
+    defect: str | None = None
+    """Why a block of a tool that the provider runs is refused, None if it is not."""
 
     @property
     def is_before_fallback(self) -> bool:
@@ -50,7 +52,9 @@ class Piece:
 
     @property
     def is_left_out(self) -> bool:
-        """Whether the part is a call that never ran, and that nobody is sent."""
+        """Whether the part is a call or a server tool that never ran, and that nobody is sent."""
+        if self.defect is not None:
+            return True
         if not isinstance(self.part, ToolCallPart) or self.answer is not None:
             return False
         return self.part.incomplete or self.is_before_fallback

@@ -39,6 +39,7 @@ class ProblemCode(StrEnum):
     ORPHAN_RESULT = "orphan_result"
     REFUSED_MEDIUM = "refused_medium"
     REUSED_CALL_ID = "reused_call_id"
+    UNPAIRED_SERVER_TOOL = "unpaired_server_tool"
     UNSIGNED_THINKING = "unsigned_thinking"
 
 
@@ -47,6 +48,7 @@ _RULES: Final[Mapping[ProblemCode, Rule]] = {
     ProblemCode.EMPTY_TEXT: Rule.NO_EMPTY_TEXT,
     ProblemCode.FOREIGN_THINKING: Rule.SIGNED_THINKING,
     ProblemCode.LONE_REASONING: Rule.REASONING_WITH_ITEMS,
+    ProblemCode.UNPAIRED_SERVER_TOOL: Rule.PAIRED_SERVER_TOOLS,
     ProblemCode.UNSIGNED_THINKING: Rule.SIGNED_THINKING,
 }
 """Problems that break a rule of some protocols only. All protocols refuse the other problems."""

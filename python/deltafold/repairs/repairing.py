@@ -62,6 +62,7 @@ from deltafold.repairs.pieces import (
     with_followers,
 )
 from deltafold.repairs.problems import REFUSED_BY, Problem, ProblemCode, Report
+from deltafold.repairs.server_tools import mark_unpaired, without_caller
 
 MISSING_RESULT: Final = "No result: the call was never finished."
 MISSING_STATUS: Final = "missing"
@@ -167,6 +168,8 @@ class _Mender:
         self._model_id = model_id
         self._item_calls: set[object] = set()
         """Ids of the calls that are items of the provider, such as `tool_search_call`."""
+        self._removed: set[object] = set()
+        """Ids of the uses of server tools that are left out."""
 
     def mend(self, messages: Sequence[Message]) -> list[Message]:
         turns = [turn for item in enumerate(messages) for turn in self._split(*item)]
@@ -180,6 +183,7 @@ class _Mender:
             for piece in turn.pieces
             if isinstance(piece.part, ProviderPart) and piece.part.dialect == self._dialect
         }
+        self._removed = mark_unpaired(turns, self._dialect)
         self._rename(turns)
         mended: list[Message] = []
         reads_as_one = not results_follow_each_message(self._dialect, self._model_id)
@@ -449,7 +453,7 @@ class _Mender:
             case ImagePart() | FileRefPart():
                 yield self._sendable(part, piece)
             case ProviderPart():
-                if not self._is_foreign(part, piece):
+                if not self._is_foreign(part, piece) and not self._is_unpaired(piece):
                     yield part
             case _:
                 yield part
@@ -512,7 +516,7 @@ class _Mender:
                 piece,
             )
             return
-        changes: dict[str, object] = {}
+        changes = without_caller(call, self._removed)
         if piece.call_id is not None:
             changes["tool_call_id"] = piece.call_id
         if not call.tool_name:
@@ -560,6 +564,11 @@ class _Mender:
             return False
         what = f"a block is of {part.dialect}"
         return self._found(ProblemCode.FOREIGN_BLOCK, what, "it is left out", piece)
+
+    def _is_unpaired(self, piece: Piece) -> bool:
+        return piece.defect is not None and self._found(
+            ProblemCode.UNPAIRED_SERVER_TOOL, piece.defect, "it is left out", piece
+        )
 
     def _without_lone_reasoning(
         self, parts: list[MessagePart], turn: Turn, following: MessagePart | None

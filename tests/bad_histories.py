@@ -26,6 +26,7 @@ from deltafold.repairs.problems import REFUSED_BY
 from deltafold.repairs.problems import ProblemCode as Code
 
 ASKED = Message.user("Weather?")
+HOLOGRAM = ProviderPart(dialect="gemini-interactions", block={"type": "hologram"})
 THANKS = Message.user("Thanks")
 RAIN = Message.tool_result("a", "rain")
 SUN = Message.tool_result("b", "sun")
@@ -385,7 +386,7 @@ BAD = [
     bad(
         "block-of-another-provider",
         "history evidence, model and provider switch",
-        *said(ProviderPart(dialect="gemini-interactions", block={"type": "hologram"}), "Yes"),
+        *said(HOLOGRAM, "Yes"),
         codes=[Code.FOREIGN_BLOCK],
     ),
     bad(
@@ -434,6 +435,12 @@ BAD = [
         "openai-responses, part 6: a reasoning item without its following item is a 400",
         lambda dialect: [*said(thought(dialect)), THANKS],
         (Code.LONE_REASONING,),
+    ),
+    Bad(
+        "reasoning-before-a-foreign-block",
+        "openai-responses, part 6: a block of another provider is no item",
+        lambda dialect: [*said(thought(dialect)), Message.assistant(HOLOGRAM), THANKS],
+        (Code.LONE_REASONING, Code.FOREIGN_BLOCK),
     ),
     Bad(
         "reasoning-before-half-a-call",

@@ -237,7 +237,7 @@ def answered(*parts: MessagePart) -> list[Message]:
 def test_reasoning_is_lone_where_the_answer_lost_its_id(
     model_id: str, answer_id: str | None, reasoning_id: str | None, *, is_lone: bool
 ) -> None:
-    def own(item_id: str | None) -> dict[str, object] | None:
+    def own(item_id: str | None) -> dict[str, object]:
         data = {"encrypted_content": "opaque", **({"id": item_id} if item_id else {})}
         return {"dialect": "openai-responses", "modelId": model_id, "data": data}
 
@@ -247,9 +247,11 @@ def test_reasoning_is_lone_where_the_answer_lost_its_id(
     )
     mended, report = repair(history, "openai-responses", model_id=model_id)
     assert report.codes == ([ProblemCode.LONE_REASONING] if is_lone else [])
-    assert [part.kind for part in mended[1].parts] == (
-        ["text"] if is_lone else ["thinking", "text"]
-    )
+    # Encrypted reasoning needs no id.
+    assert [part.kind for part in mended[1].parts] == ["thinking", "text"]
+    state = mended[1].parts[0].provider_state
+    assert state is not None
+    assert state["data"] == own(None if is_lone else reasoning_id)["data"]
 
 
 def test_deepseek_needs_the_results_after_each_message() -> None:

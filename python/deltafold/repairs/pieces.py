@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
+from deltafold.contract import json_object
 from deltafold.dialects.replay import compact
 from deltafold.dialects.turns import OPENING
 from deltafold.fallbacks import Boundary
@@ -161,14 +162,16 @@ def item_id(part: MessagePart) -> object:
     return cast("Mapping[str, object]", data).get("id") if isinstance(data, Mapping) else None
 
 
-def followers(speakers: Sequence[Turn]) -> list[MessagePart | None]:
+def followers(speakers: Sequence[Turn], dialect: str) -> list[MessagePart | None]:
     """Return, for each of neighbouring turns, the first item of the provider in a later one."""
     found: list[MessagePart | None] = []
     following: MessagePart | None = None
     for turn in reversed(speakers):
         found.append(following)
         items = (
-            piece.part for piece in turn.pieces if follows(piece.part) and not piece.is_left_out
+            piece.part
+            for piece in turn.pieces
+            if follows(piece.part) and not piece.is_left_out and not _is_foreign(piece, dialect)
         )
         following = next(items, following)
     return found[::-1]
@@ -179,6 +182,9 @@ def with_followers(
 ) -> list[MessagePart]:
     """Return the parts without the reasoning that no item follows.
 
+    Encrypted reasoning before an answer that lost its id goes back without an id too: only an id
+    binds it to the answer.
+
     Args:
         parts: the parts of a turn.
         following: the first item after the turn, before anyone else speaks.
@@ -187,13 +193,31 @@ def with_followers(
     kept: list[MessagePart] = []
     for part in reversed(parts):
         if isinstance(part, ThinkingPart):
+            if following is None:
+                continue
             lost_id = isinstance(following, TextPart) and not item_id(following)
-            if following is None or (needs_id and lost_id and item_id(part)):
+            if needs_id and lost_id and item_id(part):
+                unbound = _without_id(part)
+                kept += [] if unbound is None else [unbound]
                 continue
         elif follows(part):
             following = part
         kept.append(part)
     return kept[::-1]
+
+
+def _without_id(part: ThinkingPart) -> ThinkingPart | None:
+    """Return encrypted reasoning without its id, None if it is not encrypted."""
+    state = part.provider_state or {}
+    data = json_object(state.get("data")) or {}
+    if not data.get("encrypted_content"):
+        return None
+    rest = {name: value for name, value in data.items() if name != "id"}
+    return part.model_copy(update={"provider_state": {**state, "data": rest}})
+
+
+def _is_foreign(piece: Piece, dialect: str) -> bool:
+    return isinstance(piece.part, ProviderPart) and piece.part.dialect != dialect
 
 
 def follows(part: MessagePart) -> bool:

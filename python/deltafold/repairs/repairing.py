@@ -196,7 +196,8 @@ class _Mender:
             while reads_as_one and turn.role is Role.ASSISTANT and is_answer(turns, position):
                 speakers.append(turns[position])
                 position += 1
-            for speaker, following in zip(speakers, followers(speakers), strict=True):
+            after = followers(speakers, self._dialect)
+            for speaker, following in zip(speakers, after, strict=True):
                 mended.extend(self._speak(speaker, following))
             if turn.role is not Role.ASSISTANT:
                 continue
@@ -573,7 +574,7 @@ class _Mender:
     def _without_lone_reasoning(
         self, parts: list[MessagePart], turn: Turn, following: MessagePart | None
     ) -> list[MessagePart]:
-        """Drop reasoning without its following item, which the provider refuses.
+        """Drop reasoning without its following item, which the provider refuses, or only its id.
 
         The item may be in the next message: some clients keep each piece of a stream as a message.
         """
@@ -581,11 +582,12 @@ class _Mender:
             return parts
         needs_id = answer_needs_its_id(self._dialect, self._model_id)
         kept = with_followers(parts, following, needs_id=needs_id)
-        if len(kept) < len(parts):
+        if kept != parts:
+            what = "it is left out" if len(kept) < len(parts) else "its id is left out"
             self._found(
                 ProblemCode.LONE_REASONING,
                 "reasoning has not its following item",
-                "it is left out",
+                what,
                 turn.number,
             )
         return kept

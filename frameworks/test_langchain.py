@@ -228,7 +228,11 @@ FAILURES = [
         {"error": {"message": "too long", "code": "context_length_exceeded"}},
         exceptions.ContextOverflowError,
     ),
-    (400, {"error": {"message": "Thought signature is not valid"}}, exceptions.ModelInvalidRequestError),
+    (
+        400,
+        {"error": {"message": "Thought signature is not valid"}},
+        exceptions.ModelInvalidRequestError,
+    ),
     (401, {"error": {"message": "key"}}, exceptions.ModelAuthenticationError),
     (403, {"error": {"message": "key"}}, exceptions.ModelPermissionDeniedError),
     (404, {"error": {"message": "model"}}, exceptions.ModelNotFoundError),

@@ -106,9 +106,7 @@ class BindingResponses(ScriptedServer):
         for item, after in zip(items, [*items[1:], None], strict=True):
             if item["type"] == "reasoning" and after is not None:
                 item["encrypted_content"] = f"enc{_digest(item, number)}"
-                # Reasoning may not come back in front of a message without its id.
-                if self.has_text_state or after["type"] == "function_call":
-                    self.made.append(item["encrypted_content"])
+                self.made.append(item["encrypted_content"])
                 self._after[item["encrypted_content"]] = after
                 self._led_by[after["id"]] = item["id"]
             self._items[_key(item)] = item
@@ -168,7 +166,7 @@ def _key(item: Block) -> str:
 
 def _item_events(index: int, item: Block) -> Iterator[Block]:
     at: Block = {"item_id": item["id"], "output_index": index}
-    emptied = {"function_call": {"arguments": ""}, "message": {"content": []}}
+    emptied: Block = {"function_call": {"arguments": ""}, "message": {"content": []}}
     start = {**item, **emptied.get(item["type"], {"summary": []}), "status": "in_progress"}
     yield {"type": "response.output_item.added", "output_index": index, "item": start}
     if item["type"] == "function_call":

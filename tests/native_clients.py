@@ -155,7 +155,7 @@ def whole_turn(protocol: str, body: Body) -> Body:
 
 def _is_filler(turn: Body) -> bool:
     said = turn.get("content", turn.get("parts"))
-    fillers = (
+    fillers: tuple[object, ...] = (
         "Go",
         [],
         [{"text": "Go"}],

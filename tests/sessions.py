@@ -4,6 +4,7 @@ In: a seed.  Out: the answers of a model and the questions of a user, and for ea
 server and a Model that calls it.
 """
 
+import os
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,11 @@ from deltafold import (
     load_model,
 )
 from deltafold.models.base import Model
+
+SESSIONS: Final = int(os.environ.get("DELTAFOLD_SESSIONS", "1"))
+"""How many sessions each way has for each provider."""
+TURNS: Final = int(os.environ.get("DELTAFOLD_TURNS", "8"))
+"""How long a session is."""
 
 Script: TypeAlias = list[list[Block]]
 
@@ -105,7 +111,8 @@ def script_of(seed: int, turns: int, *, leads: bool = False) -> Script:
     for turn in range(turns):
         for step in range(rng.choice([0, 1, 1, 2])):
             at = f"{seed}_{turn}_{step}"
-            answer = [{"type": "thinking", "thinking": f"plan {at}"}] * (rng.random() < 0.8)
+            thought: Block = {"type": "thinking", "thinking": f"plan {at}"}
+            answer = [thought] * (rng.random() < 0.8)
             if not leads and rng.random() < 0.2:
                 answer.append({"type": "text", "text": f"first {at}"})
                 answer.append({"type": "thinking", "thinking": rng.choice(["", f"more {at}"])})
@@ -130,6 +137,13 @@ def questions(seed: int, turns: int) -> Iterator[Message]:
         text = TextPart(text=f"question {seed}_{turn} " + "word " * 20)
         image = [ImagePart(mime_type="image/png", data=PNG)] * (turn % 5 == 2)
         yield Message.user(text, *image)
+
+
+def assert_whole(server: ScriptedServer) -> None:
+    """Check that nothing was refused; each request repeats the last one, with all state."""
+    assert server.refusals == []
+    assert breaks(server) == []
+    assert lost(server) == []
 
 
 def breaks(server: ScriptedServer) -> list[int]:

@@ -6,21 +6,28 @@ repeats the one before it, with all state.
 """
 
 import asyncio
-import os
 from collections.abc import Sequence
 from typing import Any, Final
 
 import pytest
 
+from binding_server import ScriptedServer
 from deltafold import Message, TextPart
 from deltafold.conversation import Agent, AgentState, ConversationLog
 from deltafold.gateway import create_app
 from gateways import served
 from native_clients import NativeClient
-from sessions import PNG, PROVIDERS, ScriptedServer, breaks, lost, questions, script_of
+from sessions import (
+    PNG,
+    PROVIDERS,
+    SESSIONS,
+    TURNS,
+    assert_whole,
+    breaks,
+    questions,
+    script_of,
+)
 
-SESSIONS: Final = int(os.environ.get("DELTAFOLD_SESSIONS", "1"))
-TURNS: Final = int(os.environ.get("DELTAFOLD_TURNS", "8"))
 CLIENTS: Final = ("anthropic-messages", "openai-responses", "gemini", "openai-chat")
 
 each_provider = pytest.mark.parametrize("name", PROVIDERS)
@@ -62,13 +69,6 @@ async def _all(agent: "Agent[None]", asked: Sequence[Message]) -> None:
     async with agent:
         for question in asked:
             await agent.run(question)
-
-
-def assert_whole(server: ScriptedServer) -> None:
-    assert len(server.bodies) >= TURNS
-    assert server.refusals == []
-    assert breaks(server) == []
-    assert lost(server) == []
 
 
 @each_seed

@@ -18,6 +18,7 @@ from deltafold import (
     MessagePart,
     MisuseError,
     NoteCode,
+    OpenAIChatConfig,
     TextPart,
     ThinkingPart,
     ToolCallPart,
@@ -254,15 +255,22 @@ def test_reasoning_is_lone_where_the_answer_lost_its_id(
     assert state["data"] == own(None if is_lone else reasoning_id)["data"]
 
 
-def test_deepseek_needs_the_results_after_each_message() -> None:
+def test_a_split_answer_is_one_message_of_chat() -> None:
+    """DeepSeek refuses calls whose results do not follow their message."""
     history = [
         Message.user("Hello"),
+        Message.assistant(ThinkingPart(text="Both.")),
         Message.assistant(call("a")),
         Message.assistant(call("b")),
         Message.tool_result("a", "rain"),
         Message.tool_result("b", "sun"),
+        Message.assistant("Rain"),
+        Message.assistant("and sun."),
     ]
-    assert check(history, "openai-chat", model_id="glm-4.7").is_clean
-    mended, report = repair(history, "openai-chat", model_id="deepseek-chat")
-    assert report.codes == [ProblemCode.LATE_RESULT]
-    assert [message.role.value for message in mended[1:]] == ["assistant", "tool"] * 2
+    config = OpenAIChatConfig(model_id="deepseek-chat", replay_reasoning="reasoning_content")
+    assert check(history, "openai-chat", model_id="deepseek-chat").is_clean
+    sent: Any = dialect_of("openai-chat").render(history, [], config).body["messages"]
+    roles = ["user", "assistant", "tool", "tool", "assistant", "assistant"]
+    assert [message["role"] for message in sent] == roles
+    assert sent[1]["reasoning_content"] == "Both."
+    assert [one["id"] for one in sent[1]["tool_calls"]] == ["a", "b"]

@@ -31,7 +31,7 @@ _ADVICE: Final[Mapping[ErrorCode, str]] = {
     ErrorCode.PERMISSION: "this key may not use this model or feature; choose another key or model",
     ErrorCode.NOT_FOUND: "check the model name and the base URL",
     ErrorCode.INVALID_REQUEST: "the request must change before it is sent again",
-    ErrorCode.REPLAY_REFUSED: "send the history without its reasoning; repair='auto' does that once",
+    ErrorCode.REPLAY_REFUSED: "send the history without its reasoning, as repair='auto' does",
     ErrorCode.CONTEXT_LENGTH_EXCEEDED: "shorten the conversation, or choose a larger window",
     ErrorCode.RATE_LIMITED: "wait, then send the request again",
     ErrorCode.QUOTA_EXCEEDED: "raise the limit or add credit; waiting does not help",

@@ -18,7 +18,6 @@ _ASSISTANT_FIRST: Final[Mapping[str, re.Pattern[str]]] = {
 }
 
 _OF_OPENAI: Final = re.compile(r"(gpt-(?!oss)|chatgpt-|o\d)")
-_OF_DEEPSEEK: Final = re.compile(r"deepseek-")
 
 _NO_AUDIO: Final = re.compile(r"gpt-5(?!.*audio)")
 _CLAUDE_AT_BEDROCK: Final = re.compile(r"(.*\.)?anthropic\.claude-")
@@ -82,15 +81,6 @@ def answer_needs_its_id(dialect: str, model_id: str | None) -> bool:
     without an id, and that DeepSeek does not need it.
     """
     return dialect == "openai-responses" and _is(_OF_OPENAI, model_id)
-
-
-def results_follow_each_message(dialect: str, model_id: str | None) -> bool:
-    """Return whether results must follow each of neighbouring assistant messages with calls.
-
-    Others read the neighbours as one message. Source: DeepSeek's error "An assistant message with
-    'tool_calls' must be followed by tool messages responding to each 'tool_call_id'".
-    """
-    return dialect == "openai-chat" and _is(_OF_DEEPSEEK, model_id)
 
 
 def binds_reasoning(dialect: str, model_id: str) -> bool:

@@ -22,7 +22,6 @@ from deltafold.dialects.acceptance import (
     arguments_may_be_any_text,
     assistant_may_begin,
     refused_medium,
-    results_follow_each_message,
 )
 from deltafold.dialects.handovers import is_state_after
 from deltafold.dialects.media import source_of
@@ -186,14 +185,13 @@ class _Mender:
         self._removed = mark_unpaired(turns, self._dialect)
         self._rename(turns)
         mended: list[Message] = []
-        reads_as_one = not results_follow_each_message(self._dialect, self._model_id)
         position = 0
         while position < len(turns):
             turn = turns[position]
             speakers = [turn]
             position += 1
-            # Most protocols read neighbouring messages of the assistant as one.
-            while reads_as_one and turn.role is Role.ASSISTANT and is_answer(turns, position):
+            # The protocols read neighbouring messages of the assistant as one, or are sent one.
+            while turn.role is Role.ASSISTANT and is_answer(turns, position):
                 speakers.append(turns[position])
                 position += 1
             after = followers(speakers, self._dialect)

@@ -8,6 +8,7 @@ Law: a history without a problem stays the same objects.
 
 import json
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 

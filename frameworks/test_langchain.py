@@ -9,6 +9,8 @@ from typing import Any
 import httpx
 import httpx2
 import pytest
+from handed_over import CASES, RAN, RUNS, SENT, sent
+from handed_over import answers as handed_over
 from langchain_anthropic import ChatAnthropic
 from langchain_core import exceptions
 from langchain_core.callbacks import UsageMetadataCallbackHandler
@@ -646,3 +648,32 @@ async def test_a_whole_call_runs(case: str) -> None:
     for answered in await answers_of(case):
         assert [call["args"] for call in answered.tool_calls] == [json.loads(ARGUMENTS)]
         assert answered.invalid_tool_calls == []
+
+
+async def handed_over_answers(case: str) -> list[AIMessage]:
+    """Return an answer of two models in each way in which the framework reads one."""
+    streamed, whole = handed_over(case)[0], handed_over(case, whole=True)[0]
+    with served(streamed) as server:
+        bound = chat("anthropic-messages", server).bind_tools([PAY])
+        chunks = [chunk async for chunk in bound.astream("Pay.")]
+        events = chat("anthropic-messages", server).stream_events("Pay.", version="v3")
+        found = [await bound.ainvoke("Pay."), merged(chunks), events.output]
+    with served(whole) as server:
+        bound = chat("anthropic-messages", server, disable_streaming=True).bind_tools([PAY])
+        return [*found, bound.invoke("Pay.")]
+
+
+@pytest.mark.parametrize("case", CASES)
+async def test_a_call_before_a_fallback_is_an_invalid_one(case: str) -> None:
+    for answered in await handed_over_answers(case):
+        assert [call["args"]["who"] for call in answered.tool_calls] == RUNS[case]
+        before = {call["id"] for call in answered.invalid_tool_calls}
+        assert before
+        assert "toolu_Bob" not in before
+        assert answered.response_metadata["finish_reason"] == "tool_calls"
+        if not RUNS[case]:
+            continue
+        result = ToolMessage("paid", tool_call_id="toolu_Bob")
+        with served(handed_over(case)[-1]) as server:
+            chat("anthropic-messages", server).invoke([HumanMessage("Pay."), answered, result])
+            assert sent(server.requests[0].json()) == [*SENT[case], *RAN]

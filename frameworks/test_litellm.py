@@ -9,6 +9,8 @@ from typing import Any
 import litellm
 import pytest
 from comparing import comparable
+from handed_over import CASES, FALLBACKS, RAN, RUNS, SENT, sent
+from handed_over import answers as handed_over
 from litellm import exceptions
 from pydantic import BaseModel
 from refused import answers
@@ -371,3 +373,34 @@ async def test_a_refused_call_has_the_finish_reason_of_a_filter() -> None:
         for response in (whole, await astreamed(tools=[TOOL])):
             assert response.choices[0].finish_reason == "content_filter"
             assert response.choices[0].message.tool_calls[0].function.name == "pay"
+
+
+@pytest.mark.parametrize("case", CASES)
+async def test_a_call_before_a_fallback_is_left_out(case: str) -> None:
+    for whole, register_with in ((False, FALLBACKS), (True, {}), (True, FALLBACKS)):
+        with served(handed_over(case, whole=whole)[0]) as server:
+            register("anthropic-messages", server, extra_body=register_with)
+            response: Any = await (
+                litellm.acompletion("deltafold/m", ASKED, tools=[TOOL])
+                if whole
+                else astreamed(tools=[TOOL])
+            )
+        _, calls, finished = shown(response)
+        assert [given["who"] for _, _, given in calls] == RUNS[case]
+        assert finished == ("tool_calls" if RUNS[case] else "stop")
+        if not RUNS[case]:
+            continue
+        stored = json.loads(response.choices[0].message.model_dump_json())
+        result = {"role": "tool", "tool_call_id": "toolu_Bob", "content": "paid"}
+        with served(handed_over(case)[-1]) as server:
+            register("anthropic-messages", server)
+            streamed([*ASKED, stored, result], tools=[TOOL])
+            assert sent(server.requests[0].json()) == [*SENT[case], *RAN]
+
+
+@pytest.mark.parametrize("case", CASES)
+async def test_a_call_that_was_streamed_before_a_fallback_ends_as_a_filter_does(case: str) -> None:
+    with served(handed_over(case)[0]) as server:
+        register("anthropic-messages", server)
+        response = await astreamed(tools=[TOOL])
+    assert response.choices[0].finish_reason == "content_filter"

@@ -24,6 +24,8 @@ from agents import (
 from agents.exceptions import AgentsException, ModelBehaviorError, UserError
 from agents.models.interface import ModelTracing
 from agents.tracing import TracingProcessor
+from handed_over import BOUNDARY, CASES, RAN, RUNS, SENT, answer_of, call, sent
+from handed_over import answers as handed_over
 from openai import AsyncOpenAI
 from openai.types.responses import Response, ResponseCompletedEvent, ResponseOutputItem
 from pydantic import BaseModel, TypeAdapter
@@ -629,3 +631,42 @@ async def test_the_runner_runs_what_may_run(case: str, is_streamed: bool) -> Non
             else:
                 await Runner.run(agent, "Pay.")
     assert ran == (["Ann for tea"] if case in ALLOWED else [])
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("is_streamed", [False, True])
+@pytest.mark.parametrize("case", CASES)
+async def test_a_call_before_a_fallback_does_not_run(
+    case: str, is_streamed: bool, whole: bool
+) -> None:
+    ran: list[str] = []
+
+    @function_tool
+    def pay(who: str = "?") -> str:
+        """Pay somebody."""
+        ran.append(who)
+        return "paid"
+
+    with served(*handed_over(case, whole=whole)) as server:
+        agent = Agent(name="a", model=ours("anthropic-messages", server), tools=[pay])
+        result: Any
+        if is_streamed:
+            result = Runner.run_streamed(agent, "Pay.")
+            async for _ in result.stream_events():
+                pass
+        else:
+            result = await Runner.run(agent, "Pay.")
+        last = server.requests[-1].json()
+    assert ran == RUNS[case]
+    assert result.final_output == ("Done." if RUNS[case] else "No.")
+    if RUNS[case]:
+        assert sent(last) == [*SENT[case], *RAN]
+
+
+@pytest.mark.parametrize("is_streamed", [False, True])
+async def test_an_answer_of_a_declined_call_alone_is_an_error(is_streamed: bool) -> None:
+    with served(answer_of([call("Ann"), BOUNDARY], "end_turn")) as server:
+        adapter = ours("anthropic-messages", server)
+        asking = events_of(adapter) if is_streamed else adapter.get_response(**arguments())
+        with pytest.raises(ModelBehaviorError, match="no model served the answer"):
+            await asking

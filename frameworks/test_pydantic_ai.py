@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 from anthropic import AsyncAnthropic
+from handed_over import CASES, RAN, RUNS, SENT, sent
+from handed_over import answers as handed_over
 from openai import AsyncOpenAI
 from pydantic import BaseModel
 from pydantic_ai import Agent, AgentRunResultEvent, models
@@ -430,3 +432,36 @@ async def test_the_agent_runs_what_may_run(case: str, is_streamed: bool) -> None
         else:
             await agent.run("Pay.")
     assert ran == (["Ann for tea"] if case in ALLOWED else [])
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("is_streamed", [False, True])
+@pytest.mark.parametrize("case", CASES)
+async def test_a_call_before_a_fallback_does_not_run(
+    case: str, is_streamed: bool, whole: bool
+) -> None:
+    ran: list[str] = []
+
+    def pay(who: str = "?") -> str:
+        """Pay somebody."""
+        ran.append(who)
+        return "paid"
+
+    with served(*handed_over(case, whole=whole)) as server:
+        agent = Agent(DeltafoldModel(model("anthropic-messages", server)), tools=[pay])
+        if is_streamed:
+            async with agent.iter("Pay.") as run:
+                async for node in run:
+                    if Agent.is_model_request_node(node):
+                        async with node.stream(run.ctx) as stream:
+                            async for _ in stream:
+                                pass
+            result = run.result
+        else:
+            result = await agent.run("Pay.")
+        last = server.requests[-1].json()
+    assert ran == RUNS[case]
+    assert result is not None
+    assert result.output == ("Done." if RUNS[case] else "No.")
+    if RUNS[case]:
+        assert sent(last) == [*SENT[case], *RAN]

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 from comparing import comparable
+from handed_over import CASES, FALLBACKS, RAN, RUNS, SENT, sent
+from handed_over import answers as handed_over
 from openai import AsyncOpenAI
 from pydantic import BaseModel
 from refused import REFUSED, answers
@@ -529,3 +531,34 @@ async def test_the_agent_runs_what_may_run(case: str) -> None:
             stop = (await agent.invoke_async("Pay.")).stop_reason
             assert stop == ("content_filtered" if case == "refused" else "end_turn")
     assert ran == (["Ann for tea"] if case == "whole" else [])
+
+
+@pytest.mark.parametrize("fields", [FALLBACKS, {}], ids=["asked for", "not asked for"])
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("case", CASES)
+async def test_a_call_before_a_fallback_does_not_run(
+    case: str, whole: bool, fields: dict[str, Any]
+) -> None:
+    ran: list[str] = []
+
+    @tool
+    def pay(who: str = "?") -> str:
+        """Pay somebody.
+
+        Args:
+            who: the name.
+        """
+        ran.append(who)
+        return "paid"
+
+    with served(*handed_over(case, whole=whole)) as server:
+        agent = agent_of(ours("anthropic-messages", server, extra_body=fields), tools=[pay])
+        stop = (await agent.invoke_async("Pay.")).stop_reason
+        last = server.requests[-1].json()
+    if not fields:
+        # strands has run no call of the blocks that it got, when the boundary arrives too late.
+        assert (ran, stop) == ([], "content_filtered")
+        return
+    assert (ran, stop) == (RUNS[case], "end_turn")
+    if ran:
+        assert sent(last) == [*SENT[case], *RAN]

@@ -7,7 +7,7 @@ types of anthropic-sdk-python 2.14 (read 2026-11).
 """
 
 import json
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import httpx2
 import pytest
@@ -23,10 +23,13 @@ from deltafold import (
     TextPart,
     ThinkingPart,
     ToolCallPart,
+    Transcoder,
 )
+from deltafold.bodies import decode_response
 from deltafold.conversation.entries import ModelOutputEntry
 from deltafold.cost import cost_of
 from deltafold.dialects import dialect_of
+from deltafold.errors import ModelError
 from deltafold.fallbacks import calls_before_fallback
 from deltafold.gateway import create_app
 from deltafold.outputs import Output
@@ -389,16 +392,160 @@ def test_a_gateway_sends_back_what_the_serving_model_wrote(model: str) -> None:
         assert sent(json.loads(bytes(server.requests[-1].body))) == KEPT
 
 
-@pytest.mark.parametrize("target", ["openai-chat", "openai-responses", "gemini"])
-def test_a_whole_answer_in_another_protocol_has_the_calls_of_the_serving_model(target: str) -> None:
-    encoded = deltafold.encode_message(mixed(), target, envelope=True)
+PROTOCOLS: Final = {
+    "openai-chat": ("content_filter", "tool_calls"),
+    "openai-responses": ("content_filter", "completed"),
+    "gemini": ("SAFETY", "STOP"),
+    "bedrock-converse": ("content_filtered", "tool_use"),
+}
+"""Other protocols, with their words for the end of a filter and for a good one with a call."""
+
+LEFT_OUT: Final = "a call of a model that another one took over from"
+
+
+@pytest.mark.parametrize("target", [*PROTOCOLS, "ollama"])
+@pytest.mark.parametrize("way", ["message", "assembler", "body"])
+def test_a_whole_answer_in_another_protocol_has_the_calls_of_the_serving_model(
+    target: str, way: str
+) -> None:
+    body = messages_stream(FABLE, MIXED)
+    if way == "body":
+        encoded = deltafold.transcode_response(body, CLAUDE, target, envelope=True)
+    else:
+        assembler = deltafold.MessageAssembler()
+        assembler.consume(decode_response(body, CLAUDE))
+        message = mixed() if way == "message" else assembler
+        encoded = deltafold.encode_message(message, target, envelope=True)
     again = deltafold.fold(encoded.body, target)
+    assert [call.tool_call_id for call in again.runnable_tool_calls] == ["toolu_1"]
     assert [call.tool_call_id for call in again.tool_calls] == ["toolu_1"]
     assert again.thinking == "o"
-    note = {"what": "a part of a model that another one took over from", "count": 5}
+    note = {"what": "a part of a model that another one took over from", "count": 3}
     assert [one for one in encoded.notes if one["what"] == note["what"]] == [
         {"code": "part", **note}
     ]
+
+
+def test_each_of_several_whole_answers_has_the_calls_of_its_serving_model() -> None:
+    encoded = deltafold.encode_choices({0: mixed(), 1: mixed()}, "openai-chat")
+    choices = deltafold.fold_choices(encoded.body, "openai-chat").values()
+    assert [list(one.tool_calls) for one in choices] == [["toolu_1"]] * 2
+
+
+def streamed(target: str, blocks: Blocks = MIXED, **options: Any) -> tuple[bytes, list[str]]:  # noqa: ANN401 - those of an encoder
+    """Transcode an answer, and return the bytes and the notes about calls."""
+    transcoder = Transcoder(CLAUDE, target, **options)
+    body = transcoder.feed(messages_stream(FABLE, blocks)) + transcoder.close()
+    return body, [note["what"] for note in transcoder.notes if note["code"] == "call"]
+
+
+@pytest.mark.parametrize("target", PROTOCOLS)
+def test_a_streamed_call_before_the_boundary_ends_the_answer_as_a_filter_does(target: str) -> None:
+    body, notes = streamed(target)
+    again = deltafold.fold(body, target)
+    assert [call.tool_call_id for call in again.tool_calls] == ["toolu_0", "toolu_1"]
+    assert again.runnable_tool_calls == []
+    assert again.meta.raw_finish_reason == PROTOCOLS[target][0]
+    assert notes == ["a written call of a model that another one took over from"]
+    # Nothing changes without a call before the boundary.
+    body, notes = streamed(target, [said("A"), fallback(), called("toolu_1")])
+    again = deltafold.fold(body, target)
+    assert [call.tool_call_id for call in again.runnable_tool_calls] == ["toolu_1"]
+    assert again.meta.raw_finish_reason == PROTOCOLS[target][1]
+    assert notes == []
+
+
+@pytest.mark.parametrize("target", PROTOCOLS)
+def test_calls_that_are_held_back_are_those_of_the_serving_model(target: str) -> None:
+    blocks: Blocks = [said("A"), called("toolu_0"), said("B"), *MIXED[-4:], said("C")]
+    body, notes = streamed(target, blocks, declined_calls="hold")
+    again = deltafold.fold(body, target)
+    assert [call.tool_call_id for call in again.tool_calls] == ["toolu_1"]
+    assert [call.tool_call_id for call in again.runnable_tool_calls] == ["toolu_1"]
+    assert again.text == "ABC"
+    assert again.meta.raw_finish_reason == PROTOCOLS[target][1]
+    assert notes == [LEFT_OUT]
+
+
+@pytest.mark.parametrize("target", PROTOCOLS)
+def test_calls_that_are_kept_are_for_a_caller_who_takes_them_back(target: str) -> None:
+    body, notes = streamed(target, declined_calls="keep")
+    again = deltafold.fold(body, target)
+    assert [call.tool_call_id for call in again.runnable_tool_calls] == ["toolu_0", "toolu_1"]
+    assert (again.meta.raw_finish_reason, notes) == (PROTOCOLS[target][1], [])
+
+
+@pytest.mark.parametrize("option", ["filter", "hold"])
+def test_the_stream_of_ollama_has_the_calls_of_the_serving_model(option: str) -> None:
+    body, notes = streamed("ollama", declined_calls=option)
+    again = deltafold.fold(body, "ollama")
+    assert [call.tool_call_id for call in again.runnable_tool_calls] == ["toolu_1"]
+    assert (again.meta.raw_finish_reason, notes) == ("stop", [LEFT_OUT])
+
+
+@pytest.mark.parametrize("target", ["ag-ui", "ai-sdk"])
+def test_a_user_interface_does_not_take_such_an_answer_for_a_good_one(target: str) -> None:
+    last = {"ag-ui": b'"type":"RUN_ERROR"', "ai-sdk": b'"finishReason":"content-filter"'}[target]
+    assert last in streamed(target)[0]
+    held, _ = streamed(target, declined_calls="hold")
+    assert last not in held
+    assert b"toolu_0" not in held
+    assert b"toolu_1" in held
+
+
+@pytest.mark.parametrize("option", ["filter", "hold", "keep"])
+def test_a_stream_in_its_own_protocol_has_every_block(option: str) -> None:
+    body, notes = streamed(CLAUDE, declined_calls=option)
+    again = deltafold.fold(body, CLAUDE)
+    assert again.parts == mixed().parts
+    assert [call.tool_call_id for call in again.runnable_tool_calls] == ["toolu_1"]
+    assert notes == []
+
+
+@pytest.mark.parametrize("target", [*PROTOCOLS, "ollama"])
+def test_held_calls_of_a_refused_or_failed_answer_are_left_out(target: str) -> None:
+    whole = messages_stream(FABLE, [said("A"), called("toolu_0")], "refusal")
+    cut = whole[: whole.index(b"event: message_delta")]
+    for body in (whole, cut):
+        transcoder = Transcoder(CLAUDE, target, declined_calls="hold")
+        written = transcoder.feed(body) + transcoder.close()
+        assert b"toolu_0" not in written
+        noted = [note["what"] for note in transcoder.notes if note["code"] == "call"]
+        assert noted == ["the call of find, which may not run after this end"]
+
+
+def test_calls_are_held_back_up_to_the_limit_of_an_event() -> None:
+    start, _ = called("toolu_0")
+    deltas = [{"type": "input_json_delta", "partial_json": " " * 1_000}] * 9
+    limits = deltafold.Limits(event_bytes=5_000)
+    transcoder = Transcoder(CLAUDE, "openai-chat", declined_calls="hold", limits=limits)
+    body = transcoder.feed(messages_stream(FABLE, [(start, deltas)])) + transcoder.close()
+    with pytest.raises(ModelError, match="limit reached"):
+        deltafold.fold(body, "openai-chat")
+
+
+def test_an_unknown_fate_of_calls_is_refused() -> None:
+    with pytest.raises(ValueError, match="'filter', 'hold' or 'keep'"):
+        Transcoder(CLAUDE, "openai-chat", declined_calls=cast("Any", "drop"))
+
+
+@pytest.mark.parametrize("asks", [True, False], ids=["asked for", "not asked for"])
+@pytest.mark.parametrize("streams", [True, False], ids=["streamed", "whole"])
+def test_a_gateway_gives_a_client_of_another_protocol_no_declined_call(
+    *, asks: bool, streams: bool
+) -> None:
+    members = {"fallbacks": [{"model": OPUS}]} if asks else {}
+    with ReplayServer() as server:
+        config = {"model_id": FABLE, "extra_body": members}
+        upstream = AnthropicModel(config, base_url=server.url, api_key="k")
+        server.queue(Recording.of(messages_stream(FABLE, MIXED), content_type="text/event-stream"))
+        asked: Body = {"model": "m", "messages": [{"role": "user", "content": "Go"}]}
+        with served(create_app({"m": upstream})) as url:
+            given = httpx2.post(f"{url}/v1/chat/completions", json={**asked, "stream": streams})
+    message = deltafold.fold(given.content, "openai-chat")
+    runs = ["toolu_1"] if asks or not streams else []
+    assert [call.tool_call_id for call in message.runnable_tool_calls] == runs
+    assert message.meta.raw_finish_reason == ("tool_calls" if runs else "content_filter")
 
 
 def test_a_whole_answer_in_its_own_protocol_has_every_block() -> None:

@@ -17,7 +17,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypedDict, Unpack, cast
 
 from deltafold import data_types
@@ -34,11 +34,9 @@ from deltafold._core import (
 )
 from deltafold.bodies import decode_response, whole_body
 from deltafold.contract import EncoderTool, FinishReason
-from deltafold.dialects.handovers import left_out
 from deltafold.error_mapping import ErrorMapper
 from deltafold.errors import ModelError
 from deltafold.exceptions import MisuseError
-from deltafold.fallbacks import last_boundary
 from deltafold.foreign_text import well_formed
 from deltafold.parts import MessagePart, TextPart, ThinkingPart, ToolCallPart
 from deltafold.pauses import with_pauses
@@ -79,6 +77,7 @@ class EncoderOptions(TypedDict, total=False):
     envelope: bool
     own_models: Sequence[str] | None
     hold: bool
+    declined_calls: Literal["filter", "hold", "keep"]
     raw_reasoning: bool
     codex: bool
     incomplete_as_completed: bool
@@ -253,28 +252,7 @@ def encode_message(
         MisuseError: the message is not of an assistant, or the target has no whole bodies.
         UnknownDialectError: there is no such target.
     """
-    if isinstance(message, MessageAssembler):
-        return _body(target, message, options)
-    served, notes = _of_serving_model(message, target)
-    encoded = _body(target, _folded(served), options)
-    return replace(encoded, notes=[*encoded.notes, *notes]) if notes else encoded
-
-
-def _of_serving_model(
-    message: "data_types.Message", target: str
-) -> "tuple[data_types.Message, list[EncoderNote]]":
-    """Return a message as its serving model wrote it, and a note about what is left out."""
-    boundary = last_boundary(message.parts)
-    if boundary is None or target == boundary.dialect:
-        return message, []
-    dropped = left_out(message.parts, boundary)
-    parts = [part for index, part in enumerate(message.parts) if index not in dropped]
-    note: EncoderNote = {
-        "code": "part",
-        "what": "a part of a model that another one took over from",
-        "count": len(dropped),
-    }
-    return message.model_copy(update={"parts": parts}), [note] if dropped else []
+    return _body(target, _folded(message), options)
 
 
 def encode_choices(

@@ -8,9 +8,9 @@ Source: Anthropic, "Refusals and fallback", continuing the conversation, and `Be
 anthropic-sdk-python 2.14 (read 2026-11).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, Literal, Protocol
 
 from deltafold.contract import json_object
 from deltafold.parts import MessagePart, ProviderPart, ToolCallPart
@@ -45,14 +45,21 @@ class Boundary:
     dialect: str = _DIALECT
 
 
+def is_boundary(part: MessagePart) -> bool:
+    """Return whether a part is the boundary between two models."""
+    return (
+        isinstance(part, ProviderPart)
+        and part.dialect == _DIALECT
+        and part.block.get("type") == "fallback"
+    )
+
+
 def last_boundary(parts: Sequence[MessagePart]) -> Boundary | None:
     """Return the last boundary of an answer, None if one model wrote all of it."""
     found = [
         (index, part.block)
         for index, part in enumerate(parts)
-        if isinstance(part, ProviderPart)
-        and part.dialect == _DIALECT
-        and part.block.get("type") == "fallback"
+        if isinstance(part, ProviderPart) and is_boundary(part)
     ]
     if not found:
         return None
@@ -78,6 +85,21 @@ def served_calls(answer: _Answer) -> list[ToolCallPart]:
     calls = answer.tool_calls
     left_out = calls_before_fallback(answer.parts) if calls else ()
     return [call for call in calls if call.tool_call_id not in left_out] if left_out else calls
+
+
+def declined_calls(*members: Mapping[str, object]) -> Literal["filter", "hold"]:
+    """Return the option `declined_calls` of the encoder of a stream.
+
+    Calls are held back only where the request lets the server hand the answer over, because its
+    client gets them later.
+
+    >>> declined_calls(config.extra_body)
+    'filter'
+
+    Args:
+        members: members that are added to the body of the request.
+    """
+    return "hold" if any(one.get("fallbacks") for one in members) else "filter"
 
 
 def _model(block: dict[str, object], side: str) -> str:

@@ -21,6 +21,7 @@ from deltafold._core import DeltaBatch, Encoder, MessageDelta
 from deltafold.contract import ErrorCode
 from deltafold.encoding import encode_error
 from deltafold.errors import ModelError
+from deltafold.fallbacks import declined_calls
 from deltafold.gateway.asking import PROTOCOLS, Asked
 from deltafold.gateway.calling import next_upstream, open_rest, open_stream
 from deltafold.gateway.guarding import Guard
@@ -61,7 +62,9 @@ class StreamedResponse(Response):
     def _open(self, upstream: Upstream) -> None:
         asked, options = self._asked, self._options
         self._upstream = upstream
-        self._encoder = Encoder(asked.target, **asked.options)
+        encoding = asked.options.copy()
+        encoding["declined_calls"] = declined_calls(upstream.model.get_config().extra_body)
+        self._encoder = Encoder(asked.target, **encoding)
         # A new guard for each upstream: text that it holds back must not enter the next answer.
         self._guard: Guard | None = None
         if options.on_delta is not None:

@@ -5,13 +5,15 @@ of the framework's message; the parts of the message again.
 
 Laws: an outline names the parts in their order, with their provider state, annotations and the
 length of their text. An outline fits an answer only if the lengths and the ids of the calls are
-those of the stored texts and calls. Other answers have no outline, because they were changed.
+those of the stored texts and calls. Other answers have no outline, because they were changed. A
+call before a fallback is marked as declined: it may be missing, because it does not run.
 """
 
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
+from deltafold.fallbacks import calls_before_fallback
 from deltafold.integrations.carried import call_part, text_part, thinking_part, whole_part
 from deltafold.messages import Message
 from deltafold.parts import MessagePart, TextPart, ThinkingPart, ToolCallPart
@@ -26,7 +28,13 @@ _OF_CALLS = frozenset({"inputFormat", "incomplete"})
 
 def outline_of(message: Message) -> Outline:
     """Return the outline of an answer."""
-    return [_outlined(part) for part in message.parts]
+    declined = calls_before_fallback(message.parts)
+    return [
+        {**_outlined(part), "declined": True}
+        if isinstance(part, ToolCallPart) and part.tool_call_id in declined
+        else _outlined(part)
+        for part in message.parts
+    ]
 
 
 def is_plain(outline: Outline) -> bool:
@@ -89,6 +97,8 @@ def parts_of_outline(
             parts.append(make(source[begin : at[kind]], entry))
         elif kind == "tool_call":
             call_id = str(entry["id"])
+            if entry.get("declined") and call_id not in calls:
+                continue
             name, arguments = calls.get(call_id, (entry.get("name"), ""))
             if name is None:
                 return None

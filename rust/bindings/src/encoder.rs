@@ -46,6 +46,10 @@ use crate::try_lock::TryLock;
 ///         written as state of another dialect is.  By default those of every model of the target's dialect.
 ///     hold: hold thinking back until its part ends, for sources that name its id with its encrypted form
 ///         (openai-responses).
+///     declined_calls: what becomes of the calls before a `fallback` block of Anthropic, which are of a model that declined
+///         and never run, in another protocol.  With `"filter"` (default) calls are written at once, and an answer with such
+///         a call ends as one that a filter stopped.  `"hold"` holds all calls back until the end, and leaves those out.
+///         `"keep"` writes them and the end of the source, for callers that take the calls back.
 ///     raw_reasoning: write thinking as raw reasoning and not as a summary (openai-responses).
 ///     codex: write for Codex (openai-responses): refusals are text, and errors that a retry does not mend end the turn.
 ///     incomplete_as_completed: write `response.completed` for an answer that a limit cut (openai-responses).

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use deltafold::encode::{OWN_RESPONSE_FIELDS, Place, Settings, ToolKind, ToolName};
+use deltafold::encode::{DeclinedCalls, OWN_RESPONSE_FIELDS, Place, Settings, ToolKind, ToolName};
 use deltafold::target::{self, TARGETS, Target};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -98,6 +98,17 @@ fn place(name: &str) -> PyResult<Place> {
     }
 }
 
+fn declined_calls(name: &str) -> PyResult<DeclinedCalls> {
+    match name {
+        "filter" => Ok(DeclinedCalls::Filter),
+        "hold" => Ok(DeclinedCalls::Hold),
+        "keep" => Ok(DeclinedCalls::Keep),
+        other => Err(PyValueError::new_err(format!(
+            "declined_calls must be 'filter', 'hold' or 'keep', not {other:?}"
+        ))),
+    }
+}
+
 fn reasoning_member(name: &str) -> PyResult<&'static str> {
     match name {
         "reasoning_content" => Ok("reasoning_content"),
@@ -141,6 +152,9 @@ pub(crate) fn read(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Choices> {
                     names.map(|names| Arc::new(names.into_iter().map(Into::into).collect()));
             }
             "hold" => settings.hold = flag()?,
+            "declined_calls" => {
+                settings.declined_calls = declined_calls(&value.extract::<String>()?)?;
+            }
             "raw_reasoning" => settings.raw_reasoning = flag()?,
             "codex" => settings.codex = flag()?,
             "incomplete_as_completed" => settings.incomplete_as_completed = flag()?,

@@ -8,7 +8,8 @@ them. Text is a string as long as an answer has only text and calls; from the fi
 the content is a list of standard blocks with indexes. The end has the counts, the finish reason and
 the outline of the parts, and log probabilities in the form of langchain-openai. Whether a call may
 run is known at the end of the answer: blocks finish then, from the first call on, and a call that
-may not run is an `invalid_tool_call` with the reason.
+may not run is an `invalid_tool_call` with the reason. This takes back the calls before a fallback
+too, so that the encoder keeps them.
 """
 
 from collections.abc import Iterable, Iterator
@@ -48,7 +49,7 @@ class Events:
     """The content-block events of one answer."""
 
     def __init__(self) -> None:
-        self._encoder = Encoder("langchain", as_bytes=False)
+        self._encoder = Encoder("langchain", as_bytes=False, declined_calls="keep")
         self._has_started = False
         self._last: Event | None = None
         self._finished: list[Event] = []

@@ -5,13 +5,14 @@ In: batches of deltas, or a message.  Out: `ModelResponseStream`s, or a `ModelRe
 Laws: the encoder of Chat Completions writes the chunks as mappings. An answer with facts that Chat
 has no member for has one more thinking block, of the type `redacted_thinking`, whose data is the
 outline of the answer. The chunk with the finish reason is the last one: litellm ignores what
-follows it, usage included.
+follows it, usage included. No chunk takes a call back, so that calls wait for the end of an answer
+that another model may take over.
 """
 
 import json
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, Literal, TypeAlias, cast
 
 from litellm import ModelResponse
 from litellm.types.utils import ModelResponseStream, Usage
@@ -32,10 +33,14 @@ _MARK: Final = b64encode(_BEGIN.encode()[: len(_BEGIN) // 3 * 3]).decode()
 
 
 class Chunks:
-    """The chunks of one answer."""
+    """The chunks of one answer.
 
-    def __init__(self) -> None:
-        self._encoder = Encoder(CHAT, as_bytes=False)
+    Args:
+        declined_calls: the option of the encoder.
+    """
+
+    def __init__(self, declined_calls: Literal["filter", "hold"]) -> None:
+        self._encoder = Encoder(CHAT, as_bytes=False, declined_calls=declined_calls)
         self._last: Event | None = None
 
     def feed(self, deltas: DeltaBatch) -> list[ModelResponseStream]:

@@ -13,6 +13,7 @@ from litellm.llms.custom_llm import CustomLLM
 from litellm.types.utils import ModelResponseStream
 
 from deltafold.errors import ModelError
+from deltafold.fallbacks import declined_calls
 from deltafold.integrations.litellm.chunks import Chunks, response_of
 from deltafold.integrations.litellm.failures import exception_of
 from deltafold.integrations.litellm.requests import arguments_of, conversation_of
@@ -107,7 +108,7 @@ class DeltafoldLLM(CustomLLM):
 
 def _chunks(model: str, prepared: Prepared) -> Iterator[ModelResponseStream]:
     client, conversation, arguments = prepared
-    chunks = Chunks()
+    chunks = _chunks_of(client, arguments)
     with client.stream_sync(conversation, output=None, **arguments) as stream:
         for batch in stream.batches():
             yield from chunks.feed(batch)
@@ -118,7 +119,7 @@ def _chunks(model: str, prepared: Prepared) -> Iterator[ModelResponseStream]:
 
 async def _achunks(model: str, prepared: Prepared) -> AsyncIterator[ModelResponseStream]:
     client, conversation, arguments = prepared
-    chunks = Chunks()
+    chunks = _chunks_of(client, arguments)
     feed = chunks.feed
     async with client.stream(conversation, output=None, **arguments) as stream:
         async for batch in stream.batches():
@@ -128,3 +129,8 @@ async def _achunks(model: str, prepared: Prepared) -> AsyncIterator[ModelRespons
             raise exception_of(stream.error, model) from stream.error
         for chunk in chunks.end(stream.ended_message()):
             yield chunk
+
+
+def _chunks_of(client: Model[Any], arguments: Mapping[str, Any]) -> Chunks:
+    """Return the chunks of an answer to a request with these arguments."""
+    return Chunks(declined_calls(client.get_config().extra_body, arguments.get("extra_body") or {}))

@@ -5,7 +5,8 @@ In: batches of deltas, and the message that they fold to.  Out: `ResponseStreamE
 
 Laws: the encoder writes the events as mappings, and the builders of `deltafold.compat` make the
 objects. The last item of an answer carries the outline of its parts in `provider_data`, a member
-that the SDK keeps in its history.
+that the SDK keeps in its history. The SDK runs the calls of the last event alone: those before a
+fallback are not in it, although their own events were sent.
 """
 
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ from deltafold._core import DeltaBatch, Encoder, MessageDelta
 from deltafold.compat.builders import builder_of
 from deltafold.compat.openai import CONSTRUCT
 from deltafold.contract import FinishReason
+from deltafold.fallbacks import calls_before_fallback
 from deltafold.integrations.carried import MEMBER
 from deltafold.integrations.outlines import outline_of
 from deltafold.messages import Message
@@ -39,7 +41,11 @@ class Events:
 
     def __init__(self) -> None:
         self._encoder = Encoder(
-            "openai-responses", as_bytes=False, envelope=True, incomplete_as_completed=True
+            "openai-responses",
+            as_bytes=False,
+            envelope=True,
+            incomplete_as_completed=True,
+            declined_calls="keep",
         )
         self._build = builder_of(ResponseStreamEvent, CONSTRUCT)
         self._last: Event | None = None
@@ -70,7 +76,13 @@ class Events:
         if self._last is None:
             raise ModelBehaviorError(f"the model ended without an answer ({_reason(message)})")
         last = self._last
-        items: list[Event] = last["response"]["output"]
+        declined = calls_before_fallback(message.parts)
+        written: list[Event] = last["response"]["output"]
+        items = [item for item in written if item.get("call_id") not in declined]
+        if written and not items:
+            # The SDK takes the items of the other events for those of an empty response.
+            raise ModelBehaviorError("no tool call runs: no model served the answer")
+        last["response"]["output"] = items
         if not has_answer(message):
             if message.meta.finish_reason is FinishReason.LENGTH:
                 raise ModelBehaviorError(

@@ -17,13 +17,19 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic_ai.messages import FinishReason as FrameworkReason
-from pydantic_ai.messages import ModelResponse, ModelResponseStreamEvent, ToolCallPart
+from pydantic_ai.messages import (
+    ModelResponse,
+    ModelResponsePart,
+    ModelResponseStreamEvent,
+    ToolCallPart,
+)
 from pydantic_ai.models import StreamedResponse
 from pydantic_ai.usage import RequestUsage
 
 from deltafold._core import forbids_calls
 from deltafold.contract import DeltaKind, FinishReason
-from deltafold.integrations.carried import MEMBER, Carried, added, state_of
+from deltafold.fallbacks import is_boundary
+from deltafold.integrations.carried import MEMBER, Carried, added, state_of, whole_part
 from deltafold.integrations.pydantic_ai.citations import citations_of
 from deltafold.integrations.pydantic_ai.failures import exception_of
 from deltafold.integrations.pydantic_ai.native_tools import parts_of_whole
@@ -73,6 +79,7 @@ class DeltafoldStreamedResponse(StreamedResponse):
     _carried: dict[int | str, Carried] = field(default_factory=dict[int | str, Carried], init=False)
     _refusal: str = field(default="", init=False)
     _forbids_calls: str | None = field(default=None, init=False)
+    _declined_calls: set[str] = field(default_factory=set[str], init=False)
     _native_names: dict[str, str] = field(default_factory=dict[str, str], init=False)
     _texts_of_input: dict[str, str] = field(default_factory=dict[str, str], init=False)
 
@@ -242,6 +249,12 @@ class DeltafoldStreamedResponse(StreamedResponse):
         return [] if event is None else [event]
 
     def _whole_events(self, delta: "MessageDelta") -> Events:
+        whole = whole_part({"part": delta.part})
+        if whole is not None and is_boundary(whole):
+            written = self._parts_manager.get_parts()
+            self._declined_calls |= {
+                part.tool_call_id for part in written if isinstance(part, ToolCallPart)
+            }
         parts = parts_of_whole(delta.part or {}, self._provider_name, self._native_names)
         return [self._parts_manager.handle_part(vendor_part_id=None, part=part) for part in parts]
 
@@ -267,12 +280,18 @@ class DeltafoldStreamedResponse(StreamedResponse):
     def get(self) -> ModelResponse:
         """Return the response so far.
 
-        It has no calls if the end of the answer forbids them, because the framework would run them.
+        It has no calls if the end of the answer forbids them, and none before a fallback, because
+        the framework runs all calls of the response, and none of the events.
         """
         response = super().get()
-        if self._forbids_calls is not None:
-            response.parts = [one for one in response.parts if not isinstance(one, ToolCallPart)]
+        if self._forbids_calls is not None or self._declined_calls:
+            response.parts = [one for one in response.parts if not self._is_forbidden(one)]
         return response
+
+    def _is_forbidden(self, part: ModelResponsePart) -> bool:
+        return isinstance(part, ToolCallPart) and (
+            self._forbids_calls is not None or part.tool_call_id in self._declined_calls
+        )
 
     @property
     def model_name(self) -> str:

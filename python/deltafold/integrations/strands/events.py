@@ -5,12 +5,13 @@ In: batches of deltas, and the message that they fold to.  Out: `StreamEvent`s.
 Laws: the encoder of Bedrock's Converse writes the events as mappings. State of thinking and of
 calls is in its envelopes. An answer with other facts that the blocks of strands have no member for
 ends with a reasoning block whose `redactedContent` is the outline of the answer. The blocks of a
-call are never interleaved.
+call are never interleaved. strands runs the calls of the blocks, and no event takes a block back.
+Therefore calls wait for the end of an answer that another model may take over.
 """
 
 import json
 from base64 import b64decode
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, Literal, TypeAlias, cast
 
 from strands.types.streaming import StreamEvent
 
@@ -37,10 +38,16 @@ _IN_ENVELOPES: Final = frozenset({"thinking", "tool_call"})
 
 
 class Events:
-    """The events of one answer."""
+    """The events of one answer.
 
-    def __init__(self) -> None:
-        self._encoder = Encoder(CONVERSE, as_bytes=False, envelope=True)
+    Args:
+        declined_calls: the option of the encoder.
+    """
+
+    def __init__(self, declined_calls: Literal["filter", "hold"]) -> None:
+        self._encoder = Encoder(
+            CONVERSE, as_bytes=False, envelope=True, declined_calls=declined_calls
+        )
         self._end: list[Event] = []
         self._next_index = 0
 

@@ -20,6 +20,7 @@ from strands.types.tools import ToolChoice as StrandsChoice
 from strands.types.tools import ToolSpec as StrandsTool
 
 from deltafold.errors import ModelError
+from deltafold.fallbacks import declined_calls
 from deltafold.integrations.strands.events import Events
 from deltafold.integrations.strands.failures import exception_of
 from deltafold.integrations.strands.history import conversation_of
@@ -112,7 +113,7 @@ class DeltafoldStrandsModel(StrandsModel):
             output=None,
             repair="auto",
         )
-        events = Events()
+        events = Events(declined_calls(self.client.get_config().extra_body))
         feed = events.feed
         async with stream:
             async for batch in stream.batches():

@@ -17,10 +17,12 @@
 
 pub mod annotations;
 mod arguments;
+mod calls;
 pub mod errors;
 mod escape;
 mod finish;
 mod freeform;
+mod handover;
 mod head;
 mod logprobs;
 mod notes;
@@ -38,12 +40,13 @@ pub use arguments::argument_object;
 pub use escape::{write_compact, write_escaped};
 pub use finish::{finish_word, note_reason};
 pub use freeform::Freeform;
+pub use handover::of_serving_model;
 pub use head::{Head, Page};
 pub use notes::{Note, Notes};
 pub use out::{Form, Lead, Out, event_headers};
 pub use parts::{Call, Riders, TextKind, TextPart, WholeContent, WholePart};
 pub use sequencer::Sequencer;
-pub use settings::{OWN_RESPONSE_FIELDS, Place, Settings, ToolKind, ToolName};
+pub use settings::{DeclinedCalls, OWN_RESPONSE_FIELDS, Place, Settings, ToolKind, ToolName};
 pub use spans::Spans;
 pub use state::{Owner, State, call_envelope, envelope, own_data};
 pub use usage::{Counts, optional};

@@ -11,18 +11,18 @@
 //! - Usage is written last.  One terminal is written, and nothing after it.
 //! - What waits is bounded; a stream that exceeds the bound fails.
 
+use super::calls::{NOTHING, holds_calls, is_cut_call, note_cut_call};
 use super::escape::write_escaped;
+use super::handover::hands_over;
 use super::head::Page;
 use super::parts::{Call, Riders, TextKind, TextPart, WholePart};
+use super::settings::DeclinedCalls;
 use super::waiting::{Content, Slot, Slots, WaitingText};
 use super::writer::{Ending, Order, Writer};
 use crate::contract::{
-    Delta, Destination, ErrorCode, Failure, InputFormat, Payload, TextAttributes,
+    Delta, Destination, ErrorCode, Failure, FinishReason, InputFormat, Payload, TextAttributes,
 };
 use crate::memory::{self, Report};
-
-/// Arguments that wait for more, because they are whole even if the call was cut behind them.
-const NOTHING: &str = "{}";
 
 /// Order of one stream for one target.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -35,8 +35,8 @@ pub struct Sequencer<W> {
     /// Calls that were opened, and those of them that were whole.
     calls: usize,
     whole_calls: usize,
-    /// Whole calls that wait for the finish reason; see [`Writer::CALLS_AT_END`].
-    held_calls: Vec<Call>,
+    /// A call was written, and then another model took the answer over.
+    declined: bool,
     /// Bytes that wait.
     waiting: usize,
 }
@@ -96,8 +96,9 @@ impl<W: Writer> Sequencer<W> {
                     incomplete: false,
                     state: provider_state.map(Into::into),
                 };
-                self.add(page, index, Content::Call(call), W::ORDER != Order::Keyed);
-                if !W::LAZY_CALLS && !W::WHOLE_CALLS && self.is_live(index) {
+                let takes_turns = W::ORDER != Order::Keyed && !holds_calls::<W>(page);
+                self.add(page, index, Content::Call(call), takes_turns);
+                if !W::LAZY_CALLS && !W::WHOLE_CALLS && self.is_live(page, index) {
                     self.open_call(page, index);
                 }
             }
@@ -115,6 +116,9 @@ impl<W: Writer> Sequencer<W> {
             }
             (Payload::Part { part, .. }, Destination::NewPart(index)) => {
                 self.begin(page);
+                if hands_over(W::DIALECT, part) {
+                    self.hand_over(page);
+                }
                 let whole = WholePart { index, json: part.into() };
                 self.add(page, index, Content::Whole(whole), W::ORDER == Order::Serial);
                 self.end_part(page, index);
@@ -158,7 +162,7 @@ impl<W: Writer> Sequencer<W> {
     /// Write more arguments of an open call, and return true.  Returns false without a change for any other call.
     #[inline]
     pub fn more_args(&mut self, page: &mut Page, index: usize, text: &str) -> bool {
-        if self.ended || W::WHOLE_CALLS || !self.is_live(index) {
+        if self.ended || W::WHOLE_CALLS || !self.is_live(page, index) {
             return false;
         }
         match self.slots.get(index) {
@@ -231,15 +235,17 @@ impl<W: Writer> Sequencer<W> {
 
     /// Return true if the part may be written now.
     #[inline]
-    fn is_live(&mut self, index: usize) -> bool {
+    fn is_live(&mut self, page: &Page, index: usize) -> bool {
         match W::ORDER {
-            Order::Keyed => true,
+            Order::Keyed => !holds_calls::<W>(page) || !self.is_call(index),
             Order::Serial => self.slots.turn() == Some(index),
-            Order::SerialCalls => match self.slots.get(index) {
-                Some(Slot { content: Content::Call(_), .. }) => self.slots.turn() == Some(index),
-                _ => true,
-            },
+            Order::SerialCalls => !self.is_call(index) || self.slots.turn() == Some(index),
         }
+    }
+
+    #[inline]
+    fn is_call(&mut self, index: usize) -> bool {
+        matches!(self.slots.get(index), Some(Slot { content: Content::Call(_), .. }))
     }
 
     fn add(&mut self, page: &mut Page, index: usize, content: Content, takes_turns: bool) {
@@ -273,7 +279,7 @@ impl<W: Writer> Sequencer<W> {
             Destination::Part(index) => index,
             Destination::Stream => return,
         };
-        let live = self.is_live(index);
+        let live = self.is_live(page, index);
         let riders = Riders { annotations: attributes.annotations, logprobs: attributes.logprobs };
         let Some(Slot { content: Content::Text(waiting), opened, .. }) = self.slots.get(index)
         else {
@@ -351,7 +357,7 @@ impl<W: Writer> Sequencer<W> {
         if text.is_empty() || self.more_args(page, index, text) {
             return;
         }
-        let live = self.is_live(index) && !W::WHOLE_CALLS;
+        let live = self.is_live(page, index) && !W::WHOLE_CALLS;
         let Some(Slot { content: Content::Call(call), opened, .. }) = self.slots.get(index) else {
             return;
         };
@@ -409,7 +415,7 @@ impl<W: Writer> Sequencer<W> {
 
     /// Note that the last delta of a part came, and write all whose turn it is then.
     fn end_part(&mut self, page: &mut Page, index: usize) {
-        let live = self.is_live(index);
+        let live = self.is_live(page, index);
         if let Some(slot) = self.slots.get(index) {
             slot.ended = true;
         }
@@ -456,11 +462,9 @@ impl<W: Writer> Sequencer<W> {
         }
         if let Some(Slot { content: Content::Call(call), opened: false, .. }) =
             self.slots.get(index)
-            && !W::WHOLE_CALLS
         {
-            let is_empty = call.args.is_empty() || call.args == NOTHING;
-            is_cut = call.name.is_empty() || (call.incomplete && is_empty);
-            if !is_cut {
+            is_cut = is_cut_call::<W>(call);
+            if !is_cut && !W::WHOLE_CALLS {
                 self.open_call(page, index);
             }
         }
@@ -482,8 +486,11 @@ impl<W: Writer> Sequencer<W> {
                 self.waiting = self.waiting.saturating_sub(part.json.len());
                 self.writer.whole_part(page, &part);
             }
-            Content::Call(call) if is_cut => note_cut_call(page, &call),
-            Content::Call(call) if W::WHOLE_CALLS => self.whole_call(page, call),
+            Content::Call(call) if is_cut => {
+                self.waiting = self.waiting.saturating_sub(call.args.len());
+                note_cut_call(page, &call);
+            }
+            Content::Call(call) if W::WHOLE_CALLS => self.write_whole_call(page, call),
             Content::Call(call) => {
                 if !W::FREE_TEXT && call.format == InputFormat::Text && !call.incomplete {
                     self.writer.args(page, &call, "\"}");
@@ -493,17 +500,7 @@ impl<W: Writer> Sequencer<W> {
         }
     }
 
-    fn whole_call(&mut self, page: &mut Page, call: Call) {
-        if call.incomplete || call.name.is_empty() {
-            self.waiting = self.waiting.saturating_sub(call.args.len());
-            note_cut_call(page, &call);
-        } else if W::CALLS_AT_END {
-            self.held_calls.push(call);
-        } else {
-            self.write_whole_call(page, call);
-        }
-    }
-
+    /// Write a call for a target that takes whole ones only.
     fn write_whole_call(&mut self, page: &mut Page, mut call: Call) {
         self.waiting = self.waiting.saturating_sub(call.args.len());
         call.ordinal = self.calls;
@@ -511,6 +508,44 @@ impl<W: Writer> Sequencer<W> {
             self.calls += 1;
             self.whole_calls += 1;
         }
+    }
+
+    /// Leave out the calls of a model that another one takes over from, or note that one was written.
+    #[cold]
+    fn hand_over(&mut self, page: &mut Page) {
+        self.declined |= self.calls > 0 && page.settings.declined_calls != DeclinedCalls::Keep;
+        for index in self.slots.numbers() {
+            if let Some(Slot { content: Content::Call(call), opened: false, .. }) =
+                self.slots.get(index)
+            {
+                self.waiting = self.waiting.saturating_sub(call.args.len());
+                page.notes.add("call", "a call of a model that another one took over from");
+                self.slots.drop(index);
+            }
+        }
+        self.advance(page);
+    }
+
+    /// Write the calls that waited for the end, or leave them out if it forbids them.  Returns true if there was a whole one.
+    fn end_held_calls(&mut self, page: &mut Page, forbids_calls: bool) -> bool {
+        let mut has_whole = false;
+        for index in self.slots.numbers() {
+            let Some(Slot { content: Content::Call(call), opened: false, ended: true }) =
+                self.slots.get(index)
+            else {
+                continue;
+            };
+            let is_whole = !is_cut_call::<W>(call);
+            has_whole |= is_whole;
+            if is_whole && forbids_calls {
+                let why = format!("the call of {}, which may not run after this end", call.name);
+                page.notes.add("call", &why);
+                self.slots.drop(index);
+            } else {
+                self.close(page, index);
+            }
+        }
+        has_whole
     }
 
     /// Close all that is open; deltas of a caller may leave the ends of parts out.
@@ -532,14 +567,12 @@ impl<W: Writer> Sequencer<W> {
             return self.error(page, &ending.failure(&text));
         }
         self.begin(page);
-        let held = std::mem::take(&mut self.held_calls);
-        let ending = Ending { has_calls: self.calls > 0 || !held.is_empty(), ..ending };
-        if ending.reason.forbids_calls().is_some() {
-            note_held_calls(page, &held);
-        } else {
-            for call in held {
-                self.write_whole_call(page, call);
-            }
+        let forbids_calls = ending.reason.forbids_calls().is_some();
+        let was_held = self.end_held_calls(page, forbids_calls);
+        let mut ending = Ending { has_calls: self.calls > 0 || was_held, ..ending };
+        if self.declined && !forbids_calls {
+            page.notes.add("call", "a written call of a model that another one took over from");
+            ending = Ending { reason: FinishReason::ContentFilter, raw: None, ..ending };
         }
         self.writer.finish(page, &ending.without_calls(self.whole_calls == 0));
         self.ended = true;
@@ -561,7 +594,7 @@ impl<W: Writer> Sequencer<W> {
         if self.status.is_some() {
             self.flush(page);
         }
-        note_held_calls(page, &std::mem::take(&mut self.held_calls));
+        self.end_held_calls(page, true);
         self.ended = true;
         self.failed = true;
         if let Some(number) = page.answer {
@@ -598,17 +631,4 @@ impl<W: Writer> Sequencer<W> {
             self.error(page, &failure);
         }
     }
-}
-
-fn note_held_calls(page: &mut Page, calls: &[Call]) {
-    for call in calls {
-        let why = format!("the call of {}, which may not run after this end", call.name);
-        page.notes.add("call", &why);
-    }
-}
-
-fn note_cut_call(page: &mut Page, call: &Call) {
-    let why =
-        if call.name.is_empty() { "a call without a name" } else { "a call that was cut off" };
-    page.notes.add("call", why);
 }

@@ -39,6 +39,19 @@ pub enum Place {
     ExtraContent,
 }
 
+/// Fate of the calls of an answer that another model may take over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DeclinedCalls {
+    /// Calls are written at once.  If one was written before a boundary, the answer ends as one that a filter stopped, so that
+    /// none of its calls runs.
+    #[default]
+    Filter,
+    /// Calls wait for the end, where those before the last boundary are left out.
+    Hold,
+    /// Calls are written at once and the end is that of the source, because the caller takes the calls back.
+    Keep,
+}
+
 /// Members of the response object that say what was answered, and not what was asked.
 pub const OWN_RESPONSE_FIELDS: [&str; 9] = [
     "id",
@@ -78,6 +91,8 @@ pub struct Settings {
     /// Hold thinking back until its part ends, so that it can have the id that comes with its encrypted form
     /// (openai-responses).
     pub hold: bool,
+    /// What becomes of the calls of a model that another one may take over from.
+    pub declined_calls: DeclinedCalls,
     /// Write thinking as raw reasoning and not as its summary (openai-responses).
     pub raw_reasoning: bool,
     /// Write for Codex (openai-responses): no refusal parts, and codes that end a turn for errors that a retry does not mend.
@@ -108,6 +123,7 @@ impl Default for Settings {
             envelope: false,
             own_models: None,
             hold: false,
+            declined_calls: DeclinedCalls::default(),
             raw_reasoning: false,
             codex: false,
             incomplete_as_completed: false,

@@ -118,6 +118,12 @@ impl Slots {
         slot
     }
 
+    /// Remove an unfinished part that takes its turn, or not.
+    pub(super) fn drop(&mut self, index: usize) -> Option<Box<Slot>> {
+        self.turns.retain(|turn| *turn != index);
+        self.remove(index)
+    }
+
     /// Return the numbers of all unfinished parts, in order.
     pub(super) fn numbers(&self) -> Vec<usize> {
         let held = |(at, slot): (usize, &Option<Box<Slot>>)| slot.as_ref().map(|_| self.first + at);

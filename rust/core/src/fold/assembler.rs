@@ -222,6 +222,23 @@ impl MessageAssembler {
         &self.parts
     }
 
+    /// Return the message without the parts for which `is_left_out` is true, to be read.  It cannot consume more deltas, because
+    /// the other parts get new numbers.
+    #[must_use]
+    pub fn without(&self, is_left_out: impl Fn(usize, &Part) -> bool) -> Self {
+        let mut message = self.clone();
+        let mut index = 0;
+        message.parts.retain(|part| {
+            index += 1;
+            !is_left_out(index - 1, part)
+        });
+        let parts = message.parts.iter().enumerate();
+        let calls = parts.filter(|(_, part)| matches!(part, Part::ToolCall(_)));
+        message.calls = calls.map(|(at, _)| at).collect();
+        message.interleaved = InterleavedCalls::default();
+        message
+    }
+
     /// Return the tool calls in order, each with its part number.
     pub fn tool_calls(&self) -> impl Iterator<Item = (usize, &ToolCall)> {
         self.calls.iter().filter_map(|at| match self.parts.get(*at) {

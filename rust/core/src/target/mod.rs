@@ -36,6 +36,8 @@ use crate::memory::Report;
 pub struct Target {
     /// Name in the public interface.
     pub name: &'static str,
+    /// Dialect whose provider state and provider parts the target understands; "" for none.
+    dialect: &'static str,
     /// Framing.
     pub form: Form,
     /// Constructor of a fresh state.
@@ -58,6 +60,7 @@ macro_rules! targets {
         /// Every target.
         pub const TARGETS: &[Target] = &[$(Target {
             name: <$writer as Writer>::NAME,
+            dialect: <$writer as Writer>::DIALECT,
             form: <$writer as Writer>::FORM,
             state: || State::$variant(Box::default()),
             error_fails: <$writer as Writer>::ERROR_REASON_FAILS,

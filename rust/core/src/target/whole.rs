@@ -5,7 +5,7 @@
 use super::Target;
 use crate::contract::ErrorCode;
 use crate::dialect::bedrock_converse;
-use crate::encode::{Answers, Ending, Form, Head, Notes, Out, Page, Settings};
+use crate::encode::{Answers, Ending, Form, Head, Notes, Out, Page, Settings, of_serving_model};
 use crate::fold::{MessageAssembler, Terminal};
 
 /// Names and values of HTTP headers.
@@ -107,7 +107,9 @@ pub fn whole_body(
     created: u64,
     message: &MessageAssembler,
 ) -> Option<WholeBody> {
-    write_whole(target, settings, created, &[(0, message)], |page| (target.body)(page, message))
+    write_whole(target, settings, created, &[(0, message)], |page, answers| {
+        answers.first().and_then(|(_, message)| (target.body)(page, message))
+    })
 }
 
 /// Write the folded answers of one response, with their numbers, as a whole body.  One that failed makes it the target's
@@ -118,7 +120,7 @@ pub fn whole_body_of_answers(
     created: u64,
     answers: &Answers<'_>,
 ) -> Option<WholeBody> {
-    let write = |page: &mut Page| (target.body_of_answers)(page, answers);
+    let write = target.body_of_answers;
     target.has_answers.then(|| write_whole(target, settings, created, answers, write)).flatten()
 }
 
@@ -127,10 +129,15 @@ fn write_whole(
     settings: Settings,
     created: u64,
     answers: &Answers<'_>,
-    write: impl FnOnce(&mut Page) -> Option<String>,
+    write: impl FnOnce(&mut Page, &Answers<'_>) -> Option<String>,
 ) -> Option<WholeBody> {
-    let (_, first) = answers.first()?;
     let mut page = page(target, settings, true);
+    let served: Vec<_> = answers
+        .iter()
+        .map(|(number, message)| (*number, of_serving_model(&mut page, target.dialect, message)))
+        .collect();
+    let answers: Vec<_> = served.iter().map(|(number, message)| (*number, &**message)).collect();
+    let (_, first) = answers.first()?;
     let head = &mut page.head;
     head.created = created;
     head.model_id = page.settings.model_id.as_deref().unwrap_or(first.model_id()).to_owned();
@@ -156,7 +163,7 @@ fn write_whole(
     };
     let (status, json) = match &failure {
         Some(failure) => (target.refusal)(&mut page, failure),
-        None => (200, write(&mut page)?),
+        None => (200, write(&mut page, &answers)?),
     };
     let evidence = failure.as_ref().map(|failure| (failure.code, failure.retry_after));
     let http_request_id = failure.as_ref().and_then(|failure| failure.http_request_id);

@@ -229,6 +229,10 @@ fn every_whole_body_says_what_its_stream_says() {
                 // An HTTP error has no place for content before it.
                 streamed = Said { end: streamed.end, ..Said::default() };
             }
+            if whole.notes.list().iter().any(|note| note.what.contains("took over")) {
+                // A stream has written the thinking of the model that declined before the other one took over.
+                streamed.thinking.clone_from(&answer.thinking);
+            }
             if matches!(target.name, "anthropic-messages" | "bedrock-converse" | "openai-responses")
             {
                 // A stream carries any text of arguments, a whole body of the first two only objects. The reader of the third

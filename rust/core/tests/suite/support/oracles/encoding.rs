@@ -15,7 +15,7 @@ use deltafold::contract::{
     Delta, ErrorCode, Failure, FinishReason, InputFormat, Laws, Logprobs, Output, Payload,
     TextAttributes, Usage,
 };
-use deltafold::encode::Settings;
+use deltafold::encode::{DeclinedCalls, Settings};
 use deltafold::fold::{MessageAssembler, Terminal};
 use deltafold::target::{Encoder, TARGETS};
 
@@ -177,6 +177,7 @@ fn settings(choice: u8) -> Settings {
         envelope: choice & 1 != 0,
         own_models: (choice & 64 != 0).then(Arc::default),
         hold: choice & 2 != 0,
+        declined_calls: if choice & 128 == 0 { DeclinedCalls::Filter } else { DeclinedCalls::Hold },
         codex: choice & 4 != 0,
         raw_reasoning: choice & 8 != 0,
         include_usage: choice & 16 == 0,

@@ -1,0 +1,32 @@
+//! Calls that are not written at once.
+//!
+//! In: calls, and the choices of the caller.  Out: whether a call waits for the end, and whether it is written at all.
+
+use super::handover;
+use super::head::Page;
+use super::parts::Call;
+use super::settings::DeclinedCalls;
+use super::writer::Writer;
+
+/// Arguments that wait for more, because they are whole even if the call was cut behind them.
+pub(super) const NOTHING: &str = "{}";
+
+/// Return true if calls wait for the end of the answer.
+#[inline]
+pub(super) fn holds_calls<W: Writer>(page: &Page) -> bool {
+    W::CALLS_AT_END
+        || (page.settings.declined_calls == DeclinedCalls::Hold && W::DIALECT != handover::DIALECT)
+}
+
+/// Return true if a call that was not opened is not worth writing: it has no name, or was cut before the target can tell it.
+pub(super) fn is_cut_call<W: Writer>(call: &Call) -> bool {
+    let is_empty = call.args.is_empty() || call.args == NOTHING;
+    call.name.is_empty() || (call.incomplete && (is_empty || W::WHOLE_CALLS))
+}
+
+/// Note a call that is not written.
+pub(super) fn note_cut_call(page: &mut Page, call: &Call) {
+    let why =
+        if call.name.is_empty() { "a call without a name" } else { "a call that was cut off" };
+    page.notes.add("call", why);
+}

@@ -118,6 +118,9 @@ def stored(role: str, file_id: object, kind: str = "") -> Medium:
     return Medium(role, "id", str(file_id), kind)
 
 
+TEXTS: Final = {"text", "title", "snippet", "data", "tool_name"}
+
+
 def texts_in(value: object) -> Iterator[str]:
     """Yield the texts in a block of unknown form."""
     if is_list(value):
@@ -125,7 +128,7 @@ def texts_in(value: object) -> Iterator[str]:
             yield from texts_in(item)
     elif is_object(value):
         for name, member in value.items():
-            if isinstance(member, str) and name in {"text", "title", "snippet", "data"}:
+            if isinstance(member, str) and name in TEXTS:
                 yield member
             else:
                 yield from texts_in(member)
@@ -268,6 +271,10 @@ def responses_item(walk: Walk, item: Body) -> None:
         case "function_call_output" | "custom_tool_call_output":
             output = responses_contents("result", item.get("output"))
             walk.result(item.get("call_id"), None, output)
+        case "tool_search_call" if item.get("execution") == "client":
+            walk.call("tool_search", item.get("arguments"), item.get("call_id"))
+        case "tool_search_output":
+            responses_search(walk, item)
         case "reasoning":
             summary, raw = items_of(item.get("summary")), items_of(item.get("content"))
             texts = [str(part.get("text", "")) for part in summary or raw]
@@ -275,6 +282,22 @@ def responses_item(walk: Walk, item: Body) -> None:
         case kind:
             role = "user" if kind.endswith(("_output", "_reference")) else "assistant"
             walk.contents.append(block(role, kind, item))
+
+
+def responses_search(walk: Walk, item: Body) -> None:
+    """Add the names that a search found: a result if the client ran it."""
+    names = list(found_names(item))
+    calls = {call.id for call in walk.contents if isinstance(call, Call)}
+    if item.get("execution", "client" if item.get("call_id") in calls else None) == "client":
+        walk.result(item.get("call_id"), None, iter([Text("result", name) for name in names]))
+    else:
+        walk.contents.append(Block("assistant", "tool_search_output", tuple(names)))
+
+
+def found_names(item: Body) -> Iterator[str]:
+    """Yield the names of found tools."""
+    for tool in items_of(item.get("tools")):
+        yield from found_names(tool) if "tools" in tool else [str(tool.get("name"))]
 
 
 def responses_contents(role: str, given: object) -> Iterator[Inside]:
@@ -329,6 +352,9 @@ def anthropic_block(walk: Walk, role: str, item: Body) -> None:
             walk.result(item.get("tool_use_id"), None, iter(contents), is_error=is_error)
         case "thinking" | "redacted_thinking":
             walk.contents.append(Reasoning(str(item.get("thinking", ""))))
+        case "tool_addition" | "tool_removal":
+            tool = item["tool"].get("definition", item["tool"])
+            walk.contents.append(Text(role, str(tool.get("name"))))
         case _:
             walk.contents.append(anthropic_inside(role, item))
 

@@ -13,12 +13,15 @@ import pytest
 
 from content_losses import faults, silent_losses
 from content_walker import Walk
+from conversations import MODELS
 from deltafold import Rendered, parse_request
 from deltafold.dialects import DIALECTS, dialect_of
 from normal_form import normal
 from wire_contents import Row, rows
 
 ROWS = list(rows())
+
+LISTS = {"gemini": "contents", "openai-responses": "input"}
 
 every_row = pytest.mark.parametrize(
     "row", ROWS, ids=lambda row: f"{row.dialect}-{row.place}-{row.kind}"
@@ -31,6 +34,19 @@ def test_a_content_is_sent_or_noted_in_every_other_dialect(row: Row) -> None:
     others = [name for name in DIALECTS if name != row.dialect]
     found = {target: faults(request, source, target) for target in others}
     assert not any(found.values()), found
+
+
+@every_row
+def test_a_content_is_an_empty_message_in_no_other_dialect(row: Row) -> None:
+    request = parse_request(row.body, row.dialect)
+    for target in DIALECTS:
+        if target == row.dialect or row.kind == "empty":
+            continue
+        config = dialect_of(target).config_class.model_validate({"model_id": MODELS[target]})
+        body: Any = dialect_of(target).render(request.messages, request.tools, config).body
+        for message in body[LISTS.get(target, "messages")]:
+            if message.get("role") in {"user", "system", "developer"}:
+                assert message.get("content") or message.get("parts") or message.get("images")
 
 
 @every_row
@@ -52,9 +68,6 @@ def test_the_comparison_sees_each_content_that_is_missing(row: Row) -> None:
         del damaged.contents[position]
         if not is_blank(source.contents[position]):
             assert silent_losses(source, damaged, Rendered({})), source.contents[position]
-
-
-LISTS = {"gemini": "contents", "openai-responses": "input"}
 
 
 @pytest.mark.parametrize("seed", range(12))

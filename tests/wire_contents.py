@@ -265,10 +265,39 @@ MISTRAL_MEDIA: Final[Mapping[str, Body]] = {
     "reference": {"type": "reference", "reference_ids": [1]},
 }
 
+
+def _tool_search(execution: str) -> list[Body]:
+    search = {"call_id": "c", "execution": execution, "status": "completed"}
+    dive = {"type": "function", "name": "dive", "parameters": {"type": "object", "properties": {}}}
+    sea = {"type": "namespace", "name": "sea", "description": "", "tools": [dive]}
+    return [
+        {"type": "tool_search_call", "arguments": {"query": "sea"}, **search},
+        {"type": "tool_search_output", "tools": [sea], **search},
+    ]
+
+
 CONTENTS: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
     "anthropic-messages": {
         "system": {"text": {"type": "text", "text": "Be brief."}},
-        "between": {"text": "Be brief.", "blocks": [{"type": "text", "text": "Be brief."}]},
+        "between": {
+            "text": "Be brief.",
+            "blocks": [{"type": "text", "text": "Be brief."}],
+            "tool-addition": [
+                {"type": "tool_addition", "tool": {"type": "tool_reference", "name": "look"}}
+            ],
+            "tool-removal": [
+                {"type": "tool_removal", "tool": {"type": "tool_reference", "name": "look"}}
+            ],
+            "tool-definition": [
+                {
+                    "type": "tool_addition",
+                    "tool": {
+                        "type": "tool_definition",
+                        "definition": {"name": "dive", "input_schema": {"type": "object"}},
+                    },
+                }
+            ],
+        },
         "user": {
             **ANTHROPIC_MEDIA,
             "container-upload": {"type": "container_upload", "file_id": "file_1"},
@@ -490,6 +519,8 @@ CONTENTS: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
                 {"type": "custom_tool_call", "call_id": "c", "name": "look", "input": "sky"},
                 {"type": "custom_tool_call_output", "call_id": "c", "output": "It is grey."},
             ],
+            "tool-search": _tool_search("client"),
+            "tool-search-of-the-provider": _tool_search("server"),
         },
         "result": {
             "text": "It is grey.",

@@ -95,6 +95,6 @@ def json_array(value: object) -> list[object]:
 class EncoderTool(TypedDict, total=False):
     """A tool as the client declared it; see `Encoder`."""
 
-    kind: Literal["function", "custom"]
+    kind: Literal["function", "custom", "tool_search"]
     namespace: str | None
     name: str

@@ -45,8 +45,9 @@ class ParsedRequest:
         stream: whether the request asks for a stream; None if the path decides.
         notes: the unknown members that were kept, and what is left out beside an envelope, as
             `{code, message}`.
-        client_tools: the tools that the client declared in a form of its own (freeform, or in a
-            namespace), by their names in `tools`: what `Encoder(tools=...)` takes.
+        client_tools: the tools that the client declared in a form of its own (freeform, in a
+            namespace, or as a search for tools), by their names in `tools`: what
+            `Encoder(tools=...)` takes.
     """
 
     dialect: str

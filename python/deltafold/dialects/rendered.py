@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import NamedTuple, Self, TypeAlias, TypeVar, cast
+from typing import Final, NamedTuple, Self, TypeAlias, TypeVar, cast
 
 from deltafold.contract import json_object
 from deltafold.dialects.aliases import Aliases
@@ -23,8 +23,16 @@ T = TypeVar("T")
 
 Object: TypeAlias = dict[str, object]
 
-_OF_EVERY_TOOL = frozenset({"name", "description"})
-"""Members of a tool that each dialect sends, in whatever form the tool was declared."""
+IN_INPUT: Final = "deltafold_in_input"
+"""Member of `extra` of a tool that the conversation declares, and not the list of tools."""
+
+_OF_EVERY_TOOL: Final = frozenset({"name", "description", IN_INPUT})
+"""Members of a tool that are no loss: all dialects send them, or none does."""
+
+
+def is_in_input(tool: ToolSpec, dialect: str) -> bool:
+    """Return whether the conversation declares a tool, so that the list of tools has it not."""
+    return tool.dialect == dialect and IN_INPUT in tool.extra
 
 
 class NoteCode(StrEnum):
@@ -202,11 +210,17 @@ class Rendering:
         )
         return ToolChoice(mode=choice.mode)
 
-    def tool_list(self, render: "Callable[[ToolSpec, Rendering], Object]") -> list[Object]:
-        """Return the rendered tools of the caller, and the tools of the provider among them."""
+    def tool_list(
+        self, render: "Callable[[ToolSpec, Rendering], Object]", *, repeats: bool = False
+    ) -> list[Object]:
+        """Return the rendered tools of the caller, and the tools of the provider among them.
+
+        `repeats` adds the tools that the conversation declares in the form of this dialect.
+        """
         if not self.tools and not self.config.provider_tools:
             return []
-        return self.with_provider_tools([render(tool, self) for tool in self.tools])
+        tools = [tool for tool in self.tools if repeats or not is_in_input(tool, self.dialect)]
+        return self.with_provider_tools([render(tool, self) for tool in tools])
 
     def with_provider_tools(self, rendered: list[Object]) -> list[Object]:
         """Add the tools of the provider at their positions, or after the rendered tools."""
@@ -219,7 +233,7 @@ class Rendering:
     def tool_members(self, tool: ToolSpec) -> Object:
         """Return the provider's members of a tool; note members of another dialect."""
         if not tool.extra or tool.dialect in {None, self.dialect}:
-            return dict(tool.extra)
+            return {name: value for name, value in tool.extra.items() if name != IN_INPUT}
         names = ", ".join(name for name in tool.extra if name not in _OF_EVERY_TOOL)
         if not names:
             return {}
@@ -283,16 +297,21 @@ class Rendering:
             rendered = {name: value for name, value in rendered.items() if name not in names}
         return rendered
 
-    def note_foreign(self, part: MessagePart, place: Place) -> None:
-        """Note content and members that only the state of another dialect holds."""
+    def note_foreign(self, part: MessagePart, place: Place) -> bool:
+        """Note content and members that only the state of another dialect holds.
+
+        Returns:
+            Whether the part is nothing but a block of another dialect.
+        """
         state = part.provider_state
         found = None if state is None else json_object(state.get("data"))
         if state is None or found is None or self.state(part):
-            return
+            return False
         block = json_object(found.get("block", found.get("item")))
         is_blank = block is None or not str(block.get("text", "-")).strip()
         # A medium is in its part as well; of a text without text, the block is all there is.
-        if not is_blank and isinstance(part, TextPart) and not part.text:
+        is_foreign = not is_blank and isinstance(part, TextPart) and not part.text
+        if is_foreign:
             self.note(
                 NoteCode.PART_DROPPED,
                 f"a block of {state.get('dialect')} has no form in {self.dialect}",
@@ -310,6 +329,7 @@ class Rendering:
                 f"{', '.join(names)} of {state.get('dialect')} is not sent in {self.dialect}",
                 place,
             )
+        return is_foreign
 
     def done(self, body: Object) -> Rendered:
         """Return the finished request."""

@@ -16,7 +16,9 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Final, cast
 
+from deltafold.contract import json_object
 from deltafold.dialects.envelopes import OF_REQUESTS
+from deltafold.dialects.found_tools import said_elsewhere, tools_said
 from deltafold.dialects.handovers import is_state_after, left_out
 from deltafold.dialects.rendered import NoteCode, Object, Place, Rendering
 from deltafold.dialects.replay import message_members, system_texts
@@ -111,6 +113,8 @@ def turns_of(rendering: Rendering, *, answers_after_run: bool = False) -> list[T
             if parts:
                 turns.append(Turn(Role.TOOL, parts, {}, None, is_open))
             continue
+        if _is_lost(message, placed):
+            continue
         kept = [item for item in placed if _is_sendable(item, answers, rendering)]
         if len(placed) < len(message.parts):
             _note_results(number, message, placed, answers, rendering)
@@ -145,21 +149,33 @@ def _unpaired(rendering: Rendering, last_user: int) -> list[Turn]:
     turns: list[Turn] = []
     for number, message in enumerate(rendering.messages):
         placed = _placed(number, message, rendering)
-        if message.role is not Role.TOOL:
+        if message.role is not Role.TOOL and not _is_lost(message, placed):
             is_open, model_id = number > last_user, message.meta.model_id
             turns.append(Turn(message.role, placed, {}, model_id, is_open))
     return turns
 
 
+def _is_lost(message: Message, placed: Sequence[tuple[Place, MessagePart]]) -> bool:
+    """Return whether nothing is left of a message that the caller wrote."""
+    return message.role is not Role.ASSISTANT and bool(message.parts) and not placed
+
+
 def _placed(
     number: int, message: Message, rendering: Rendering
 ) -> tuple[tuple[Place, MessagePart], ...]:
-    """Return the parts of a message with their positions; note what only foreign state holds."""
+    """Return the parts of a message with their positions; note what only foreign state holds.
+
+    A part without a text that is nothing but a block of another dialect is left out.
+    """
     placed: list[tuple[Place, MessagePart]] = []
-    for index, part in _own_parts(number, message, rendering):
+    for index, given in _own_parts(number, message, rendering):
         place = Place(number, index)
-        if part.provider_state is not None:
-            rendering.note_foreign(part, place)
+        part = said_elsewhere(given, rendering.dialect)
+        if part is not given:
+            text = f"a block of {given.kind} names tools: its text stands for it"
+            rendering.note(NoteCode.PART_REPLACED, text, place)
+        elif part.provider_state is not None and rendering.note_foreign(part, place):
+            continue
         if isinstance(part, ToolResultPart) and isinstance(part.content, list):
             for inside in part.content:
                 rendering.note_foreign(inside, place)
@@ -354,23 +370,29 @@ def _as_user(turn: Turn, rendering: Rendering) -> Turn:
 
 
 def _marked(part: TextPart) -> TextPart:
-    """Mark a text as the system's; members of the system message are not those of the user's."""
+    """Mark a text as the system's; members of the system message are not those of the user's.
+
+    A block that changes the tools is the system's alone: its text stands for it.
+    """
     state = part.provider_state
     if state is not None:
         data = cast("Object", state["data"])
-        kept = {name: value for name, value in data.items() if name != "message"}
+        lost = {"message"}
+        if tools_said(json_object(data.get("block")) or {}):
+            lost.add("block")
+        kept = {name: value for name, value in data.items() if name not in lost}
         state = {**state, "data": kept} if kept else None
     return part.model_copy(update={"text": SYSTEM_MARK.format(part.text), "provider_state": state})
 
 
 def blocks_as_user(blocks: Iterable[Object]) -> list[Object]:
     """Mark the text blocks of a system message that lost its place; see `late_systems_as_user`."""
-    return [
-        {**block, "text": SYSTEM_MARK.format(block["text"])}
-        if block.get("type") == "text"
-        else block
-        for block in blocks
-    ]
+    found: list[Object] = []
+    for block in blocks:
+        said = block["text"] if block.get("type") == "text" else tools_said(block)
+        kept = block if block.get("type") == "text" else {"type": "text"}
+        found.append({**kept, "text": SYSTEM_MARK.format(said)} if said else block)
+    return found
 
 
 def _is_sendable(

@@ -55,7 +55,7 @@ use crate::try_lock::TryLock;
 ///     incomplete_as_completed: write `response.completed` for an answer that a limit cut (openai-responses).
 ///     response_fields: members of the response object that repeat the request, such as `temperature` (openai-responses).
 ///     tools: tools by the names that the source knows, as `{kind?, namespace?, name?}`, where the client declared them
-///         otherwise (openai-responses).  `kind` is `"function"` or `"custom"`.
+///         otherwise (openai-responses).  `kind` is `"function"`, `"custom"` or `"tool_search"`.
 ///     thread_id: the id of the conversation (ag-ui).
 ///     without_run: write no event of the run itself, which the caller owns (ag-ui).
 ///     as_bytes: give bytes.  With False, every method gives a list of mappings, one an event.

@@ -45,9 +45,10 @@ fn tool_name(flat: &str, value: &Bound<'_, PyAny>) -> PyResult<ToolName> {
     let kind = match member("kind")?.as_deref() {
         None | Some("function") => ToolKind::Function,
         Some("custom") => ToolKind::Custom,
+        Some("tool_search") => ToolKind::Search,
         Some(other) => {
             return Err(PyValueError::new_err(format!(
-                "tools[{flat:?}].kind must be 'function' or 'custom', not {other:?}"
+                "tools[{flat:?}].kind must be 'function', 'custom' or 'tool_search', not {other:?}"
             )));
         }
     };

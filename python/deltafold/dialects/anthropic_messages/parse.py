@@ -7,8 +7,10 @@ Source: the protocol notes on anthropic-messages, parts 2 and 7.
 from base64 import b64encode
 from typing import Final, cast
 
+from deltafold.contract import json_object
 from deltafold.dialects.anthropic_messages.render import DIALECT, OF_CALLS, TOOL_CHOICES
 from deltafold.dialects.envelopes import Item, joined
+from deltafold.dialects.found_tools import tools_said
 from deltafold.dialects.reader import (
     Reader,
     address,
@@ -24,7 +26,7 @@ from deltafold.dialects.reader import (
     thinking_of,
     tool_of,
 )
-from deltafold.dialects.rendered import Object
+from deltafold.dialects.rendered import IN_INPUT, Object
 from deltafold.messages import (
     ContentPart,
     FileRefPart,
@@ -50,10 +52,13 @@ def read_body(reader: Reader) -> None:
     ]
     if system:
         reader.say(Role.SYSTEM, system)
-    for message, place in objects(reader.body.pop("messages", None), "messages"):
+    messages = list(objects(reader.body.pop("messages", None), "messages"))
+    for message, place in messages:
         _read_message(reader, message, place)
     for tool, place in objects(reader.body.pop("tools", None), "tools"):
         _read_tool(reader, tool, place)
+    for message, place in messages:
+        _read_definitions(reader, message, place)
     _read_tool_choice(reader)
     cache = reader.body.pop("cache_control", None)
     if cache is not None:
@@ -68,6 +73,20 @@ def _read_tool(reader: Reader, tool: Object, place: str) -> None:
     known = {"name", "description", "input_schema", "strict"}
     extra = {name: value for name, value in tool.items() if name not in known}
     reader.tools.append(tool_of(reader, tool, as_object(tool["input_schema"], place), extra, place))
+
+
+def _read_definitions(reader: Reader, message: Object, place: str) -> None:
+    """Declare the tools that a message defines; the list of tools has them in no request."""
+    content = message.get("content")
+    for block, where in objects(content, place) if isinstance(content, list) else ():
+        added = json_object(block.get("tool")) or block
+        tool = json_object(added.get("definition"))
+        if added.get("type") != "tool_definition" or tool is None or "input_schema" not in tool:
+            continue
+        if all(tool.get("name") != declared.name for declared in reader.tools):
+            _read_tool(reader, dict(tool), where)
+            extra = {**reader.tools[-1].extra, IN_INPUT: True}
+            reader.tools[-1] = reader.tools[-1].model_copy(update={"extra": extra})
 
 
 def _read_tool_choice(reader: Reader) -> None:
@@ -166,6 +185,9 @@ def _said(reader: Reader, block: Object, place: str) -> TextPart | ImagePart | F
         part = _media(reader, block)
         if part is not None:
             return part
+    shown = tools_said(block)
+    if shown:
+        return reader.as_sent(shown, block)
     shown = shown_text(block)
     if kind in _SHOWN_AS_TEXT and shown:
         return reader.as_sent(shown, block)
@@ -174,7 +196,7 @@ def _said(reader: Reader, block: Object, place: str) -> TextPart | ImagePart | F
 
 def _inside(reader: Reader, block: Object, place: str) -> ContentPart:
     """Read a content block of a tool result; a block without text becomes a provider part."""
-    if block.get("type") == "text" or shown_text(block):
+    if block.get("type") == "text" or tools_said(block) or shown_text(block):
         return _said(reader, block, place)
     media = _media(reader, block) if block.get("type") in {"image", "document"} else None
     return media or ProviderPart(dialect=DIALECT, block=block)

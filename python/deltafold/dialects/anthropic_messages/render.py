@@ -83,6 +83,8 @@ def body_of(rendering: Rendering, config: AnthropicConfig) -> Object:
     """Return the request body."""
     turns = _with_systems_in_place(turns_of(rendering, answers_after_run=True), rendering)
     messages = _messages(turns, rendering)
+    # A model without system messages between the turns gets their tools in the list.
+    repeats = not takes_late_system(config.model_id, was_given=True)
     body: Object = {
         "model": config.model_id,
         "max_tokens": DEFAULT_MAX_TOKENS,
@@ -92,7 +94,7 @@ def body_of(rendering: Rendering, config: AnthropicConfig) -> Object:
     body |= given(
         {
             "system": _system(turns, rendering) or None,
-            "tools": rendering.tool_list(_tool) or None,
+            "tools": rendering.tool_list(_tool, repeats=repeats) or None,
             "tool_choice": _tool_choice(config, rendering),
         }
     )

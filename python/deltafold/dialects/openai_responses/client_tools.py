@@ -1,27 +1,28 @@
 """Tools that other dialects have only as functions: freeform tools, and tools of a namespace.
 
-In: `custom` and `namespace` entries of `tools`.  Out: functions under one flat name each, and the
-entries again.
+In: `custom`, `namespace` and `tool_search` entries of `tools`.  Out: functions under one flat name
+each, and the entries again.
 
 Laws: a freeform tool is a function with one text `input`. A tool of a namespace has the name
-`namespace__name`, in the declaration, the history and the choice. Two tools never share a name.
+`namespace__name`, in the declaration, the history and the choice. A search for tools that the
+client runs is a function `tool_search`; what it found is declared too. Two tools never share a
+name.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, cast
 
 from deltafold.contract import json_object
 from deltafold.dialects.reader import Reader, as_object, objects, text, tool_of
-from deltafold.dialects.rendered import Object
+from deltafold.dialects.rendered import IN_INPUT, Object, Rendering
 from deltafold.dialects.replay import compact
-from deltafold.messages import ToolCallPart
+from deltafold.messages import ToolCallPart, ToolResultPart
 from deltafold.tool_specs import ToolSpec
 
 _FUNCTION: Final = frozenset({"type", "name", "description", "parameters", "strict"})
 
-
-IN_INPUT: Final = "deltafold_in_input"
-"""Member of `extra` of a tool that an item of the input declares."""
+SEARCH: Final = "tool_search"
+"""Name of the search for tools, as a function and in its items."""
 
 
 def flat_name(members: Mapping[str, object]) -> str:
@@ -37,8 +38,10 @@ def flat_name(members: Mapping[str, object]) -> str:
 class ToolReader:
     """Reader of the declared tools."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: Reader, entries: Sequence[Object]) -> None:
         self._reader = reader
+        self._has_function = any(entry.get("name") == SEARCH for entry in entries)
+        """Whether a tool of the client has the name of the search."""
         self._entries = 0
         """Number of entries that the tools so far are rendered as."""
         self._places: dict[str, str] = {}
@@ -55,12 +58,24 @@ class ToolReader:
                 self._read_client_tool(inner, where, tool)
             self._entries -= name in self._namespaces
             self._namespaces.add(name)
+        elif is_client_search(tool) and SEARCH not in self._places and not self._has_function:
+            self._read_search(tool, place)
         else:
             self._reader.provider_tool(tool, self._entries)
         self._entries += 1
 
+    def _read_search(self, tool: Object, place: str) -> None:
+        self._place(SEARCH, place, is_native=True)
+        schema = cast("Object | None", json_object(tool.get("parameters")))
+        described = tool.get("description")
+        members: Object = {"name": SEARCH}
+        if isinstance(described, str):
+            members["description"] = described
+        self._reader.tools.append(tool_of(self._reader, members, schema, dict(tool), place))
+        self._reader.client_tools[SEARCH] = {"kind": SEARCH, "namespace": None, "name": SEARCH}
+
     def read_additional(self, item: Object, place: str) -> None:
-        """Read the tools of an `additional_tools` item, which stays in the input.
+        """Read the tools of an item that stays in the input: `additional_tools`, or a search's.
 
         Codex declares its tools so for its newest models; several items may repeat a tool. Tools of
         the provider stay in the item alone.
@@ -146,9 +161,15 @@ def _schema_of_input() -> Object:
     }
 
 
-def is_in_input(tool: ToolSpec, dialect: str) -> bool:
-    """Return whether an item of the input declares a tool, so that `tools` does not repeat it."""
-    return tool.dialect == dialect and IN_INPUT in tool.extra
+def is_client_search(members: Mapping[str, object]) -> bool:
+    """Return whether an entry or an item is of a search for tools that the client runs."""
+    kind = str(members.get("type"))
+    return kind.startswith(SEARCH) and members.get("execution") == "client"
+
+
+def is_search(tool: ToolSpec | None, dialect: str) -> bool:
+    """Return whether a tool was declared as a search that the client runs."""
+    return tool is not None and tool.dialect == dialect and tool.extra.get("type") == SEARCH
 
 
 def is_freeform(tool: ToolSpec | None, dialect: str) -> bool:
@@ -171,6 +192,12 @@ def native_names(tool: ToolSpec | None, dialect: str) -> Object | None:
         return None
     name: Object = {"name": tool.extra.get("name", tool.name)}
     return name if entry is None else {**name, "namespace": entry.get("name")}
+
+
+def own_item(part: ToolCallPart | ToolResultPart, rendering: Rendering) -> Object | None:
+    """Return the item of a search that a parsed request had for a call or a result."""
+    item = json_object(rendering.state(part).get("item"))
+    return None if item is None else dict(item)
 
 
 def freeform_input(call: ToolCallPart) -> str | None:

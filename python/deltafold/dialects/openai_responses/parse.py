@@ -8,9 +8,15 @@ Source: the protocol notes on openai-responses, parts 3 and 6.
 from typing import Final, cast
 
 from deltafold.dialects.envelopes import Item, joined
+from deltafold.dialects.found_tools import tools_said
 from deltafold.dialects.media import has_source
 from deltafold.dialects.openai_chat.parse import audio_of, file_in, medium_as_given
-from deltafold.dialects.openai_responses.client_tools import ToolReader, flat_name
+from deltafold.dialects.openai_responses.client_tools import (
+    SEARCH,
+    ToolReader,
+    flat_name,
+    is_client_search,
+)
 from deltafold.dialects.openai_responses.render import (
     DIALECT,
     ENCRYPTED_REASONING,
@@ -31,6 +37,7 @@ from deltafold.dialects.reader import (
     words,
 )
 from deltafold.dialects.rendered import Object
+from deltafold.dialects.replay import compact
 from deltafold.messages import (
     ContentPart,
     FileRefPart,
@@ -43,6 +50,7 @@ from deltafold.messages import (
 )
 
 _RESULTS: Final = {"function_call_output", "custom_tool_call_output"}
+_SEARCH_OUTPUT: Final = f"{SEARCH}_output"
 
 
 def read_body(reader: Reader) -> None:
@@ -58,8 +66,9 @@ def read_body(reader: Reader) -> None:
     else:
         is_stored = any(reader.body.get(name) for name in ("previous_response_id", "conversation"))
         _Input(reader, is_stored=is_stored).read(given)
-    tools = ToolReader(reader)
-    for tool, place in objects(reader.body.pop("tools", None), "tools"):
+    entries = list(objects(reader.body.pop("tools", None), "tools"))
+    tools = ToolReader(reader, [entry for entry, _ in entries])
+    for tool, place in entries:
         tools.read(tool, place)
     for item, place in additional:
         tools.read_additional(item, place)
@@ -74,12 +83,13 @@ def read_body(reader: Reader) -> None:
 def _additional_tools(items: object) -> list[tuple[Object, str]]:
     """Return the items that declare tools.
 
-    Source: a request of Codex 0.169 for gpt-6 (2026-11).
+    Source: requests of Codex 0.169 (2026-11).
     """
     return [
         (item, place)
         for item, place in objects(items, "input")
         if item.get("type") == "additional_tools"
+        or (item.get("type") == _SEARCH_OUTPUT and isinstance(item.get("tools"), list))
     ]
 
 
@@ -119,6 +129,8 @@ class _Input:
         self._is_stored = is_stored
         """Whether earlier items are at the provider: a result can answer one of their calls."""
         self._calls: set[str] = set()
+        self._searches: set[object] = set()
+        """Ids of the searches that the client ran."""
 
     def read(self, items: object) -> None:
         for item, place in objects(items, "input"):
@@ -128,6 +140,9 @@ class _Input:
             elif kind in _RESULTS:
                 self._flush_said()
                 self._results.append(self._result(item, place))
+            elif kind == _SEARCH_OUTPUT and self._is_of_client(item):
+                self._flush_said()
+                self._results.append(self._found(item))
             else:
                 self._read_item(str(kind), item, place)
         self._flush()
@@ -145,7 +160,8 @@ class _Input:
     def _read_item(self, kind: str, item: Object, place: str) -> None:
         reader = self._reader
         self._calls.add(str(item.get("call_id")))
-        if kind == "item_reference" or kind.endswith(("_output", "_response")):
+        is_output = kind.endswith(("_output", "_response")) and kind != _SEARCH_OUTPUT
+        if kind == "item_reference" or is_output:
             self._is_stored = self._is_stored or kind == "item_reference"
             self._flush()
             reader.note(f"{place}: {kind}")
@@ -159,6 +175,8 @@ class _Input:
                 self._said.append(self._reasoning(item, place))
             case "function_call" | "custom_tool_call":
                 self._said.append(self._call(kind, item))
+            case "tool_search_call" if is_client_search(item):
+                self._said.append(self._search(item))
             case _:
                 self._said.append(ProviderPart(dialect=DIALECT, block=item))
 
@@ -181,6 +199,33 @@ class _Input:
             raw_args_text=str(item.get(member) or ""),
             input_format="json" if kind == "function_call" else "text",
             provider_state=self._reader.own(odd) if is_plain else self._reader.state(state | odd),
+        )
+
+    def _is_of_client(self, output: Object) -> bool:
+        """Return whether the client ran a search; its output need not say so again."""
+        is_named = output.get("execution") is not None
+        return is_client_search(output) if is_named else output.get("call_id") in self._searches
+
+    def _search(self, item: Object) -> ToolCallPart:
+        self._searches.add(item.get("call_id"))
+        given = item.get("arguments")
+        raw = given if isinstance(given, str) else compact(given if given is not None else {})
+        return ToolCallPart(
+            tool_call_id=str(item.get("call_id") or item.get("id") or ""),
+            tool_name=SEARCH,
+            raw_args_text=raw,
+            provider_state=self._reader.own({"item": item}),
+        )
+
+    def _found(self, item: Object) -> ToolResultPart:
+        call_id = str(item.get("call_id") or "")
+        data: Object = {"item": item}
+        if self._is_stored and call_id not in self._calls:
+            data["stored_call"] = True
+        return ToolResultPart(
+            tool_call_id=call_id,
+            content=tools_said(item),
+            provider_state=self._reader.own(data),
         )
 
     def _result(self, item: Object, place: str) -> ToolResultPart:

@@ -21,6 +21,7 @@ from typing import Final, cast
 from deltafold.contract import json_object
 from deltafold.dialects import replay
 from deltafold.dialects.aliases import Aliases
+from deltafold.dialects.found_tools import tools_said
 from deltafold.dialects.media import Source, source_of
 from deltafold.dialects.openai_chat.render import (
     is_sent,
@@ -32,12 +33,20 @@ from deltafold.dialects.openai_responses.client_tools import (
     flat_name,
     freeform_input,
     is_freeform,
-    is_in_input,
+    is_search,
     namespace_of,
     native_names,
+    own_item,
 )
 from deltafold.dialects.openai_responses.settings import SETTINGS, OpenAIResponsesConfig
-from deltafold.dialects.rendered import Identifiers, Object, Place, Rendering, given
+from deltafold.dialects.rendered import (
+    Identifiers,
+    Object,
+    Place,
+    Rendering,
+    given,
+    is_in_input,
+)
 from deltafold.dialects.turns import Turn, turns_of
 from deltafold.messages import (
     FileRefPart,
@@ -140,7 +149,7 @@ def _tool(tool: ToolSpec, rendering: Rendering) -> Object:
     members = rendering.tool_members(tool)
     if entry is not None:
         del members["namespace"]
-    if is_freeform(tool, DIALECT):
+    if is_freeform(tool, DIALECT) or is_search(tool, DIALECT):
         return members
     rendered = given(
         {
@@ -284,7 +293,25 @@ class _Items:
             replay.note_annotations(part, place, self._rendering)
             self.rendered.append({"role": "assistant", "content": part.text, **self._phase})
 
+    def _add_search(self, call: ToolCallPart, place: Place) -> bool:
+        """Add a call of the client's search for tools, and return whether it is one."""
+        item = own_item(call, self._rendering)
+        if item is None:
+            if not is_search(self._rendering.declared.get(call.tool_name), DIALECT):
+                return False
+            arguments = replay.arguments_of(call, place, self._rendering)
+            item = {"type": "tool_search_call", "execution": "client", "status": "completed"}
+            item |= {"call_id": call.tool_call_id, "arguments": arguments}
+        elif json_object(item.get("arguments")) is not None and call.arguments is not None:
+            item["arguments"] = call.arguments
+        if item.get("call_id"):
+            item["call_id"] = self._rendering.call_ids.of(call.tool_call_id)
+        self.rendered.append(self._with_id(item))
+        return True
+
     def _add_call(self, call: ToolCallPart, place: Place, state: Mapping[str, object]) -> None:
+        if self._add_search(call, place):
+            return
         item: Object = {}
         is_item = state.get("type") in {"function_call", "custom_tool_call"}
         if is_item and state.get("status") != _UNFINISHED:
@@ -309,6 +336,12 @@ class _Items:
 
     def _add_result(self, result: ToolResultPart, place: Place) -> None:
         replay.note_error_flag(result, place, self._rendering)
+        found = own_item(result, self._rendering)
+        # The content may have been changed, as a budget of tokens does.
+        if found is not None and result.content == tools_said(found):
+            found["call_id"] = self._rendering.call_ids.of(result.tool_call_id)
+            self.rendered.append(found)
+            return
         items = replay.result_items(result)
         output: str | list[Object]
         is_text = all(isinstance(item, TextPart) and not item.provider_state for item in items)

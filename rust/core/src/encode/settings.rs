@@ -12,6 +12,8 @@ pub enum ToolKind {
     Function,
     /// A tool that takes free text.
     Custom,
+    /// The client's own search for further tools.
+    Search,
 }
 
 /// A tool as the client declared it.

@@ -2,16 +2,19 @@
 
 use super::state::Origin;
 use crate::contract::Logprobs;
-use crate::json::{ObjectWriter, object, write_list, write_members};
+use crate::encode::{argument_object, write_compact};
+use crate::json::{ObjectWriter, object, write_list, write_members, write_string};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+pub(super) enum Kind {
     Message,
     Refusal,
     Summary,
     RawReasoning,
     Function,
     Custom,
+    /// A search for tools that the client runs: its arguments are an object, and no event brings a piece of them.
+    Search,
 }
 
 /// Item of the output.
@@ -65,18 +68,18 @@ impl Item {
         Self::new(if raw { Kind::RawReasoning } else { Kind::Summary }, id)
     }
 
-    pub(super) fn call(id: String, call_id: &str, name: &str, custom: bool) -> Self {
-        Self {
-            call_id: call_id.into(),
-            name: name.into(),
-            ..Self::new(if custom { Kind::Custom } else { Kind::Function }, id)
-        }
+    pub(super) fn call(id: String, call_id: &str, name: &str, kind: Kind) -> Self {
+        Self { call_id: call_id.into(), name: name.into(), ..Self::new(kind, id) }
     }
 
     /// Return true if the JSON string holds the id of this item.
     pub(super) fn has_id(&self, json: &str) -> bool {
         let id = crate::json::Reader::trusted(json).opt_string();
         id.ok().flatten().is_some_and(|id| id.is(&self.id))
+    }
+
+    pub(super) fn is_search(&self) -> bool {
+        self.kind == Kind::Search
     }
 
     pub(super) fn is_reasoning(&self) -> bool {
@@ -116,7 +119,7 @@ impl Item {
                 Some(("response.content_part.added", "content_index"))
             }
             Kind::Summary => Some(("response.reasoning_summary_part.added", "summary_index")),
-            Kind::Function | Kind::Custom => None,
+            Kind::Function | Kind::Custom | Kind::Search => None,
         }
     }
 
@@ -127,7 +130,7 @@ impl Item {
                 Some(("response.content_part.done", "content_index"))
             }
             Kind::Summary => Some(("response.reasoning_summary_part.done", "summary_index")),
-            Kind::Function | Kind::Custom => None,
+            Kind::Function | Kind::Custom | Kind::Search => None,
         }
     }
 
@@ -139,10 +142,11 @@ impl Item {
             Kind::RawReasoning => "response.reasoning_text.delta",
             Kind::Function => "response.function_call_arguments.delta",
             Kind::Custom => "response.custom_tool_call_input.delta",
+            Kind::Search => "",
         }
     }
 
-    /// Return the event that repeats the text, and the member that holds it.
+    /// Return the event that repeats the text, and the member that holds it; "" if there is none.
     pub(super) fn done_event(&self) -> (&'static str, &'static str) {
         match self.kind {
             Kind::Message => ("response.output_text.done", "text"),
@@ -151,6 +155,7 @@ impl Item {
             Kind::RawReasoning => ("response.reasoning_text.done", "text"),
             Kind::Function => ("response.function_call_arguments.done", "arguments"),
             Kind::Custom => ("response.custom_tool_call_input.done", "input"),
+            Kind::Search => ("", ""),
         }
     }
 
@@ -174,7 +179,7 @@ impl Item {
                 part.text("type", "reasoning_text");
                 part.text("text", text);
             }
-            Kind::Message | Kind::Function | Kind::Custom => {
+            Kind::Message | Kind::Function | Kind::Custom | Kind::Search => {
                 part.text("type", "output_text");
                 part.text("text", text);
                 part.value("annotations", |out| {
@@ -230,6 +235,17 @@ impl Item {
                         item.json(name, json);
                     }
                     item.text(if custom { "input" } else { "arguments" }, text);
+                }
+                Kind::Search => {
+                    item.text("type", "tool_search_call");
+                    item.text("status", status);
+                    item.text("call_id", &self.call_id);
+                    item.text("execution", "client");
+                    item.value("arguments", |out| match argument_object(text) {
+                        Some(arguments) => write_compact(out, &arguments),
+                        // The client reports arguments that are no object to the model.
+                        None => write_string(out, text),
+                    });
                 }
             }
         })

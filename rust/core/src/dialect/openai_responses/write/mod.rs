@@ -7,7 +7,7 @@
 //!             content_part.done
 //! reasoning = summary_part.added, summary_text.delta*, .done, summary_part.done
 //!             | content_part.added, reasoning_text.delta*, .done, content_part.done | nothing
-//! call      = function_call_arguments.delta*, .done | custom_tool_call_input.delta*, .done
+//! call      = function_call_arguments.delta*, .done | custom_tool_call_input.delta*, .done | nothing (tool_search_call)
 //! ```
 //!
 //! Laws: every event has the next `sequence_number`.  One item is open at a time, and every text part is an item of its own.
@@ -23,7 +23,7 @@ mod state;
 
 use std::collections::BTreeSet;
 
-use item::Item;
+use item::{Item, Kind};
 use parts::write_parts;
 use state::{
     Origin, audio_data, is_audio, is_own_raw, own_citation, own_forms, own_id, own_origin,
@@ -237,8 +237,8 @@ impl ResponsesWriter {
     fn run_call(&mut self, page: &mut Page, json: &str, (member, text): (&'static str, String)) {
         let id =
             members(json).into_iter().find(|(key, _)| key == "id").map(|(_, id)| id.to_owned());
-        let custom = member == "input";
-        let mut item = Item::call(String::new(), "", "", custom);
+        let kind = if member == "input" { Kind::Custom } else { Kind::Function };
+        let mut item = Item::call(String::new(), "", "", kind);
         let index = self.output.len();
         let skeleton = object(|skeleton| {
             for (key, value) in members(json) {
@@ -446,15 +446,18 @@ impl Writer for ResponsesWriter {
             self.sealed(page, &envelope);
         }
         let tool = page.settings.tools.get(&call.name).cloned();
-        let is_custom = tool
-            .as_ref()
-            .map_or(call.format == InputFormat::Text, |tool| tool.kind == ToolKind::Custom);
+        let (kind, prefix) = match tool.as_ref().map(|tool| tool.kind) {
+            Some(ToolKind::Search) => (Kind::Search, "tsc"),
+            Some(ToolKind::Custom) => (Kind::Custom, "ctc"),
+            None if call.format == InputFormat::Text => (Kind::Custom, "ctc"),
+            Some(ToolKind::Function) | None => (Kind::Function, "fc"),
+        };
+        let is_custom = kind == Kind::Custom;
         self.freeform = (is_custom && call.format == InputFormat::Json).then(Freeform::default);
-        // The id of a call of the other kind has another prefix.
-        let state =
-            call.state.as_deref().filter(|_| is_custom == (call.format == InputFormat::Text));
-        let id = self.own_or_next_id(page, state, if is_custom { "ctc" } else { "fc" });
-        let mut item = Item::call(id, &call.id, &call.name, is_custom);
+        // The id of a call of another kind has another prefix.
+        let is_same = kind != Kind::Search && is_custom == (call.format == InputFormat::Text);
+        let id = self.own_or_next_id(page, call.state.as_deref().filter(|_| is_same), prefix);
+        let mut item = Item::call(id, &call.id, &call.name, kind);
         item.origin = own_origin(call);
         if let Some(tool) = tool {
             item.name.clone_from(&tool.name);
@@ -468,6 +471,9 @@ impl Writer for ResponsesWriter {
 
     #[inline]
     fn args(&mut self, page: &mut Page, _: &Call, text: &str) {
+        if let Some(item) = self.item.as_mut().filter(|item| item.is_search()) {
+            return item.text.push_str(text);
+        }
         match &mut self.freeform {
             None => self.more(page, text, Riders::default()),
             Some(freeform) => {

@@ -24,9 +24,9 @@ from deltafold import (
     parse_request,
     transcode,
 )
-from deltafold.conversation import check
+from deltafold.conversation import check, repair
 from deltafold.dialects import dialect_of
-from transcoded import call, calls, chat, transcoded
+from transcoded import call, calls, chat, sse, transcoded
 from wires import gpt
 
 SEARCH: dict[str, Any] = {
@@ -212,6 +212,38 @@ def test_a_call_of_another_model_goes_to_its_own_dialect_as_a_search() -> None:
         "call_id": "call_9",
         "arguments": {"query": "orders"},
     }
+
+
+def test_repair_keeps_what_a_search_of_another_provider_found() -> None:
+    parsed = parse_request(codex(execution="server"), "openai-responses")
+    mended, report = repair(parsed.messages, "openai-chat", model_id="gpt-5.2")
+    assert [str(code) for code in report.codes] == ["foreign_block"]
+    body = dialect_of("openai-chat").render(
+        mended, parsed.tools, migrate_config(parsed, "openai-chat", model_id="m").config
+    )
+    assert f"Tools found: {LIST}" in json.dumps(body.body)
+
+
+def test_a_signed_search_goes_back_to_the_model_that_signed_it() -> None:
+    called = {"name": "tool_search", "id": "call_9", "args": {"query": "orders"}}
+    parts = [{"functionCall": called, "thoughtSignature": "c2ln"}]
+    chunk = {
+        "candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP"}],
+        "modelVersion": "gemini-3-pro",
+        "responseId": "r",
+    }
+    request = codex()
+    tools = parse_request(request, "openai-responses").client_tools
+    events = transcoded(sse(chunk), "gemini", "openai-responses", tools=tools, envelope=True)
+    items = events[-1]["response"]["output"]
+    assert [item["type"] for item in items] == ["reasoning", "tool_search_call"]
+    found = {**request["input"][2], "call_id": "call_9"}
+    request["input"] = [request["input"][0], *items, found]
+    parsed = parse_request(request, "openai-responses")
+    config = migrate_config(parsed, "gemini", model_id="gemini-3-pro").config
+    body: Any = dialect_of("gemini").render(parsed.messages, parsed.tools, config).body
+    sent = body["contents"][1]["parts"][0]
+    assert (sent["functionCall"]["name"], sent["thoughtSignature"]) == ("tool_search", "c2ln")
 
 
 # Answers for Codex.

@@ -23,6 +23,7 @@ from deltafold.dialects.acceptance import (
     assistant_may_begin,
     refused_medium,
 )
+from deltafold.dialects.found_tools import tools_said
 from deltafold.dialects.handovers import is_state_after
 from deltafold.dialects.media import source_of
 from deltafold.dialects.model_names import is_state_of
@@ -559,7 +560,8 @@ class _Mender:
         return TextPart(text=source.shown)
 
     def _is_foreign(self, part: ProviderPart, piece: Piece) -> bool:
-        if part.dialect == self._dialect or piece.is_boundary:
+        # Of a block that names tools, the renderer makes a text.
+        if part.dialect == self._dialect or piece.is_boundary or tools_said(part.block):
             return False
         what = f"a block is of {part.dialect}"
         return self._found(ProblemCode.FOREIGN_BLOCK, what, "it is left out", piece)

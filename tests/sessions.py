@@ -148,7 +148,7 @@ def assert_whole(server: ScriptedServer) -> None:
 
 def breaks(server: ScriptedServer) -> list[int]:
     """Return the numbers of the requests that do not repeat the one before."""
-    views = [_view(body) for body in server.bodies]
+    views = [view(body) for body in server.bodies]
     return [
         number
         for number, ((head, said), (next_head, next_said)) in enumerate(pairwise(views), 1)
@@ -165,12 +165,13 @@ def lost(server: ScriptedServer) -> list[tuple[int, list[str]]]:
     return [(number, marks) for number, marks in found if marks]
 
 
-def _view(body: Block) -> tuple[list[object], list[object]]:
+def view(body: Block) -> tuple[list[object], list[object]]:
     """Return the head of a request, and its blocks with their roles; cache marks aside."""
     bare = _unmarked(body)
     head = [bare.get(name) for name in ("system", "systemInstruction", "instructions", "tools")]
+    head.append((bare.get("toolConfig") or {}).get("tools"))
     said: list[object] = []
-    turns: Sequence[Block] = bare.get("messages") or bare.get("contents") or bare["input"]
+    turns: Sequence[Block] = bare.get("messages") or bare.get("contents") or bare.get("input") or []
     for turn in turns:
         inside = turn.get("content", turn.get("parts"))
         if isinstance(inside, list) and turn.get("role"):
@@ -184,4 +185,10 @@ def _view(body: Block) -> tuple[list[object], list[object]]:
 def _unmarked(value: Any) -> Any:  # noqa: ANN401 - any JSON
     if isinstance(value, dict):
         return {key: _unmarked(one) for key, one in value.items() if key != "cache_control"}
-    return [_unmarked(one) for one in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [_unmarked(one) for one in value if not _is_cache_point(one)]
+    return value
+
+
+def _is_cache_point(value: object) -> bool:
+    return isinstance(value, dict) and set(value) == {"cachePoint"}

@@ -28,14 +28,14 @@ _ROUTED: Final[Mapping[str, str]] = {
 }
 """Aliases that their providers route to a model with another name, without snapshots.
 
-Sources: OpenAI, the page of the model GPT-5.6; Anthropic, "Models overview", row "Claude API alias"
-(read 2026-11).
+Sources: Anthropic, "Models overview", row "Claude API alias"; for GPT-5.6 the model lists of
+resellers, since OpenAI's pages name `gpt-5.6-sol` (read 2026-11).
 """
 
 _MARK: Final = re.compile(r"\[\d+[km]\]$")
 """Size of the context window, such as `[1m]`, which Claude Code takes off before a request.
 
-Source: Claude Code, "Model configuration", extended context (read 2026-11).
+Source: Claude Code, "Model configuration", alias `sonnet[1m]` (read 2026-11).
 """
 
 _BEDROCK: Final = re.compile(

@@ -254,6 +254,24 @@ def test_the_last_use_without_a_result_is_left_out(
     assert mended[1].parts == history[1].parts[:-1]
 
 
+@pytest.mark.parametrize(
+    ("dialect", "block"),
+    [
+        ("anthropic-messages", {"type": "server_tool_use", "id": [1], "name": [2]}),
+        ("anthropic-messages", {"type": [1]}),
+        ("anthropic-messages", {"type": "web_search_tool_result", "tool_use_id": {}}),
+        ("openai-responses", {"type": "web_search_call", "status": [1]}),
+        ("openai-responses", {"type": "shell_call", "status": "in_progress", "call_id": [1]}),
+        ("gemini", {"toolCall": {"id": [1]}}),
+        ("bedrock-converse", {"toolUse": {"toolUseId": [1]}}),
+    ],
+)
+def test_a_block_of_another_form_is_checked_too(dialect: str, block: dict[str, object]) -> None:
+    history = [ASKED, Message.assistant("I search.", *of(block, dialect=dialect)), ON]
+    mended, _ = repair(history, dialect)
+    assert check(mended, dialect).is_clean
+
+
 def test_an_agent_sends_no_tool_of_a_turn_that_it_left() -> None:
     with ReplayServer() as server:
         server.queue(

@@ -7,11 +7,12 @@ Source: Anthropic's pages "Tool search tool" and "Mid-conversation tool changes"
 """
 
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 from deltafold.contract import json_array, json_object
 from deltafold.messages import MessagePart, ProviderPart, TextPart
 
-_HEADS: Mapping[object, str] = {
+_HEADS: Final[Mapping[str, str]] = {
     "tool_addition": "Tools added",
     "tool_removal": "Tools removed",
     "tool_definition": "Tools added",
@@ -27,7 +28,7 @@ def tools_said(block: Mapping[str, object]) -> str:
     >>> tools_said({"type": "tool_reference", "tool_name": "tide"})
     'Tools found: tide'
     """
-    head = _HEADS.get(block.get("type"))
+    head = _HEADS.get(str(block.get("type")))
     if head is None:
         return ""
     names = ", ".join(_names(block))

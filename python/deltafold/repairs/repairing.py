@@ -166,9 +166,9 @@ class _Mender:
         self._dialect = dialect
         self._policy = policy
         self._model_id = model_id
-        self._item_calls: set[object] = set()
+        self._item_calls: set[str] = set()
         """Ids of the calls that are items of the provider, such as `tool_search_call`."""
-        self._removed: set[object] = set()
+        self._removed: set[str] = set()
         """Ids of the uses of server tools that are left out."""
 
     def mend(self, messages: Sequence[Message]) -> list[Message]:
@@ -178,7 +178,7 @@ class _Mender:
             if call is not None:
                 result.answers, call.answer = call, result
         self._item_calls = {
-            piece.part.block.get("call_id")
+            str(piece.part.block.get("call_id"))
             for turn in turns
             for piece in turn.pieces
             if isinstance(piece.part, ProviderPart) and piece.part.dialect == self._dialect

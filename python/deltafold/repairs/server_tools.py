@@ -19,7 +19,7 @@ from deltafold.contract import json_object
 from deltafold.messages import ProviderPart, Role, TextPart, ToolCallPart, ToolResultPart
 from deltafold.repairs.pieces import Piece, Turn
 
-_Side: TypeAlias = tuple[Literal["use", "result"], object, object]
+_Side: TypeAlias = tuple[Literal["use", "result"], str, object]
 """Which side of a pair a block is, what pairs it with the other side, and the name of the tool."""
 
 _RUNNING: Final = frozenset({"in_progress", "searching", "interpreting", "generating", "calling"})
@@ -29,7 +29,7 @@ _OUTPUTS: Final = ("result", "results", "output", "outputs")
 """Members that hold the output of an item; an image is "generating" although it has come."""
 
 
-def mark_unpaired(turns: Sequence[Turn], dialect: str) -> set[object]:
+def mark_unpaired(turns: Sequence[Turn], dialect: str) -> set[str]:
     """Set `defect` of each block of a server tool without its other side.
 
     Returns:
@@ -42,26 +42,26 @@ def mark_unpaired(turns: Sequence[Turn], dialect: str) -> set[object]:
     else:
         return set()
     return {
-        piece.part.block.get("id")
+        str(piece.part.block.get("id"))
         for turn in turns
         for piece in turn.pieces
         if piece.defect is not None and isinstance(piece.part, ProviderPart)
     }
 
 
-def without_caller(call: ToolCallPart, removed: Container[object]) -> dict[str, object]:
+def without_caller(call: ToolCallPart, removed: Container[str]) -> dict[str, object]:
     """Return the change of a call that names one of the removed blocks as its caller."""
     state = call.provider_state
     data = None if state is None else json_object(state.get("data"))
     caller = None if data is None else json_object(data.get("caller"))
-    if state is None or data is None or caller is None or caller.get("tool_id") not in removed:
+    if state is None or data is None or caller is None or str(caller.get("tool_id")) not in removed:
         return {}
     kept = {name: value for name, value in data.items() if name != "caller"}
     return {"provider_state": {**state, "data": kept} if kept else None}
 
 
 def _mark_pairs(turns: Sequence[Turn], dialect: str) -> None:
-    waiting: dict[object, list[tuple[Piece, object]]] = {}
+    waiting: dict[str, list[tuple[Piece, object]]] = {}
     before = Role.USER
     for turn in turns:
         if _is_said(turn) and before is not Role.TOOL:
@@ -98,7 +98,7 @@ def _is_said(turn: Turn) -> bool:
     return any(not isinstance(part, TextPart) or part.text.strip() for part in parts)
 
 
-def _refuse_uses(waiting: Mapping[object, Sequence[tuple[Piece, object]]]) -> None:
+def _refuse_uses(waiting: Mapping[str, Sequence[tuple[Piece, object]]]) -> None:
     for pieces in waiting.values():
         for piece, name in pieces:
             # The renderer leaves out the uses before a boundary that have no result.
@@ -109,18 +109,18 @@ def _refuse_uses(waiting: Mapping[object, Sequence[tuple[Piece, object]]]) -> No
 def _of_anthropic(block: Mapping[str, object]) -> _Side | None:
     kind = str(block.get("type"))
     if kind in {"server_tool_use", "mcp_tool_use"}:
-        return "use", block.get("id"), block.get("name")
+        return "use", str(block.get("id")), block.get("name")
     if kind.endswith("_tool_result"):
-        return "result", block.get("tool_use_id"), kind
+        return "result", str(block.get("tool_use_id")), kind
     return None
 
 
 def _of_bedrock(block: Mapping[str, object]) -> _Side | None:
     use, result = json_object(block.get("toolUse")), json_object(block.get("toolResult"))
     if use is not None:
-        return "use", use.get("toolUseId"), use.get("name")
+        return "use", str(use.get("toolUseId")), use.get("name")
     if result is not None:
-        return "result", result.get("toolUseId"), result.get("type")
+        return "result", str(result.get("toolUseId")), result.get("type")
     return None
 
 
@@ -132,9 +132,9 @@ def _of_gemini(block: Mapping[str, object]) -> _Side | None:
         return "result", "code", "code_execution"
     use, result = json_object(block.get("toolCall")), json_object(block.get("toolResponse"))
     if use is not None:
-        return "use", use.get("id"), use.get("toolType")
+        return "use", str(use.get("id")), use.get("toolType")
     if result is not None:
-        return "result", result.get("id"), result.get("toolType")
+        return "result", str(result.get("id")), result.get("toolType")
     return None
 
 
@@ -154,14 +154,14 @@ def _mark_running(turns: Sequence[Turn]) -> None:
                 continue
             item, status = part.block, part.block.get("status")
             kind = str(item.get("type"))
-            if status not in _RUNNING or not kind.endswith("_call"):
+            if str(status) not in _RUNNING or not kind.endswith("_call"):
                 continue
-            is_answered = part.awaits_caller and item.get("call_id") in answered
+            is_answered = part.awaits_caller and str(item.get("call_id")) in answered
             if not is_answered and not any(item.get(name) for name in _OUTPUTS):
                 piece.defect = f"the {kind} has not ended, it is {status!r}"
 
 
-def _answered(turns: Sequence[Turn]) -> Iterator[object]:
+def _answered(turns: Sequence[Turn]) -> Iterator[str]:
     """Yield the ids of the calls that have an output."""
     for turn in turns:
         for piece in turn.pieces:
@@ -171,4 +171,4 @@ def _answered(turns: Sequence[Turn]) -> Iterator[object]:
             state = json_object((part.provider_state or {}).get("data")) or {}
             item = part.block if isinstance(part, ProviderPart) else json_object(state.get("item"))
             if item is not None and str(item.get("type")).endswith("_output"):
-                yield item.get("call_id")
+                yield str(item.get("call_id"))

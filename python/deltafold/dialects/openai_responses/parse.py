@@ -129,7 +129,7 @@ class _Input:
         self._is_stored = is_stored
         """Whether earlier items are at the provider: a result can answer one of their calls."""
         self._calls: set[str] = set()
-        self._searches: set[object] = set()
+        self._searches: set[str] = set()
         """Ids of the searches that the client ran."""
 
     def read(self, items: object) -> None:
@@ -204,10 +204,12 @@ class _Input:
     def _is_of_client(self, output: Object) -> bool:
         """Return whether the client ran a search; its output need not say so again."""
         is_named = output.get("execution") is not None
-        return is_client_search(output) if is_named else output.get("call_id") in self._searches
+        return (
+            is_client_search(output) if is_named else str(output.get("call_id")) in self._searches
+        )
 
     def _search(self, item: Object) -> ToolCallPart:
-        self._searches.add(item.get("call_id"))
+        self._searches.add(str(item.get("call_id")))
         given = item.get("arguments")
         raw = given if isinstance(given, str) else compact(given if given is not None else {})
         return ToolCallPart(

@@ -8,6 +8,7 @@ use super::read::{
     ToolCall,
 };
 use super::reasoning::{Thinking, each_text};
+use super::safeguards::warn_of_flagged_calls;
 
 use super::facts::{FACTS, TIMINGS};
 use crate::contract::{InputFormat, Logprobs};
@@ -156,6 +157,9 @@ impl State {
         if let Some(rare) = &chunk.rare {
             self.lists(rare);
             sink.details(rare.opaque.iter().copied());
+            if let Some(results) = rare.safeguard_results {
+                warn_of_flagged_calls(results, sink);
+            }
         }
         let mut reason = None;
         let begins = self.is_empty();

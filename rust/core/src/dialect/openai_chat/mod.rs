@@ -24,6 +24,7 @@ mod media;
 mod members;
 mod read;
 mod reasoning;
+mod safeguards;
 mod states;
 pub mod write;
 mod write_body;

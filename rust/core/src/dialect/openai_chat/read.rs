@@ -57,6 +57,8 @@ pub(super) struct RareMembers<'a> {
     pub(super) error: Option<&'a str>,
     pub(super) citations: Option<&'a str>,
     pub(super) search_results: Option<&'a str>,
+    /// Verdicts of OpenRouter on the calls.
+    pub(super) safeguard_results: Option<&'a str>,
     pub(super) opaque: Vec<Opaque<'a>>,
     /// The first entry of a whole body that is not followed: its number and its message.
     pub(super) other_message: Option<(u64, &'a str)>,
@@ -234,6 +236,9 @@ pub(super) fn read<'a>(
             "citations" => put(&mut chunk.rare, |rare| &mut rare.citations, reader.opt_raw()?),
             "search_results" => {
                 put(&mut chunk.rare, |rare| &mut rare.search_results, reader.opt_raw()?);
+            }
+            "safeguard_results" => {
+                put(&mut chunk.rare, |rare| &mut rare.safeguard_results, reader.opt_raw()?);
             }
             key => {
                 let rare = &mut chunk.rare;

@@ -31,6 +31,8 @@ TURNS: Final = int(os.environ.get("DELTAFOLD_TURNS", "8"))
 
 Script: TypeAlias = list[list[Block]]
 
+NOTE: Final = "memory_notebook_replace"
+"""Tool with which an agent changes its notebook."""
 PNG: Final = (
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9Q"
     "DwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -98,13 +100,14 @@ PROVIDERS: Final = {
 }
 
 
-def script_of(seed: int, turns: int, *, leads: bool = False) -> Script:
+def script_of(seed: int, turns: int, *, leads: bool = False, notes: bool = False) -> Script:
     """Return answers: thinking, also empty or in several blocks, texts, and parallel calls.
 
     Args:
         seed: decides everything.
         turns: how many of the answers have no call; the others come before them.
         leads: whether all thinking stands in front of an answer, in one block.
+        notes: whether some answers change the notebook of an agent.
     """
     rng = random.Random(seed)  # noqa: S311 - no secret
     answers: Script = []
@@ -125,6 +128,9 @@ def script_of(seed: int, turns: int, *, leads: bool = False) -> Script:
                 }
                 for number in range(rng.choice([1, 1, 2, 3]))
             ]
+            if notes and rng.random() < 0.2:
+                note = {"id": f"toolu_{at}_n", "name": NOTE, "input": {"text": f"note {at}"}}
+                answer.append({"type": "tool_use", **note})
             answers.append(answer)
         said = [{"type": "thinking", "thinking": f"sum {seed}_{turn}"}] * (rng.random() < 0.8)
         answers.append([*said, {"type": "text", "text": f"answer {seed}_{turn} " * 10}])

@@ -12,9 +12,10 @@ from typing import Any, Final
 import pytest
 
 from binding_server import ScriptedServer
-from deltafold import Message, TextPart
+from deltafold import Message, TextPart, ToolSpec
 from deltafold.conversation import Agent, AgentState, ConversationLog
 from deltafold.gateway import create_app
+from deltafold.messages import Role
 from gateways import served
 from native_clients import NativeClient
 from sessions import (
@@ -47,7 +48,7 @@ def run_agent(name: str, seed: int, *, is_sync: bool, budget: int | None = None)
     """Run an agent for all turns; after each ten it begins anew from its log."""
     provider = PROVIDERS[name]
     reported = provider.reported if seed % 2 == 0 else None
-    with provider.serve(script_of(seed, TURNS), reported=reported) as server:
+    with provider.serve(script_of(seed, TURNS, notes=True), reported=reported) as server:
         state = AgentState.create_default("Be brief.")
         asked = list(questions(seed, TURNS))
         config: Any = {} if budget is None else {"context": {"token_budget": budget}}
@@ -85,6 +86,47 @@ def test_an_agent_with_a_budget_is_never_refused(name: str, seed: int, *, is_syn
     server = run_agent(name, seed, is_sync=is_sync, budget=(1_500, 3_000, 6_000)[seed % 3])
     assert server.refusals == []
     assert len(breaks(server)) <= len(server.bodies) / 3
+
+
+@each_seed
+@each_provider
+@pytest.mark.parametrize("way", ["sync", "async", "whole"])
+def test_a_model_is_never_refused(way: str, name: str, seed: int) -> None:
+    provider = PROVIDERS[name]
+    reported = provider.reported if seed % 2 == 0 else None
+    with provider.serve(script_of(seed, TURNS), reported=reported) as server:
+        model = provider.connect(server.url, provider.model_id)
+        tools = [ToolSpec.from_function(find)]
+
+        async def streamed(history: Sequence[Message]) -> Message:
+            async with model.stream(history, tools) as stream:
+                return await stream.final_message()
+
+        with asyncio.Runner() as runner:
+            history: list[Message] = []
+            for question in questions(seed, TURNS):
+                history.append(question)
+                while history[-1].role is not Role.ASSISTANT:
+                    match way:
+                        case "async":
+                            answer = runner.run(streamed(history))
+                        case "sync":
+                            with model.stream_sync(history, tools) as stream:
+                                answer = stream.final_message()
+                        case _:
+                            answer = model.send_message_sync(history, tools)
+                    history.append(answer)
+                    history += [
+                        Message.tool_result(
+                            call.tool_call_id, find(str((call.arguments or {})["place"]))
+                        )
+                        for call in answer.runnable_tool_calls
+                    ]
+            if way == "async":
+                runner.run(model.aclose())
+            else:
+                model.close()
+    assert_whole(server)
 
 
 @each_seed

@@ -141,7 +141,7 @@ def _item(number: str, block: Block, *, calls: bool) -> Block:
             said = [{"type": "summary_text", "text": block["thinking"]}] * bool(block["thinking"])
             return {"type": "reasoning", "id": f"rs_{number}", "summary": said}
         case "text":
-            text = {"type": "output_text", "text": block["text"], "annotations": []}
+            text: Block = {"type": "output_text", "text": block["text"], "annotations": []}
             phase = "commentary" if calls else "final_answer"
             item: Block = {"type": "message", "id": f"msg_{number}", "role": "assistant"}
             return {**item, "status": "completed", "phase": phase, "content": [text]}
@@ -156,11 +156,11 @@ def _key(item: Block) -> str:
     """Return what an item is known by: the id of its call, its text, or its summary."""
     if "call_id" in item:
         return f"{item['type'].removesuffix('_output')} {item['call_id']}"
-    content = item.get("content")
-    if isinstance(content, list) and item.get("role") == "assistant":
+    if item.get("role") == "assistant":
+        content: str | list[Block] = item["content"]
+        if isinstance(content, str):
+            return f"message {content}"
         return "message " + "".join(part.get("text", "") for part in content)
-    if isinstance(content, str) and item.get("role") == "assistant":
-        return f"message {content}"
     return str(item.get("encrypted_content") or item.get("id") or "")
 
 
@@ -276,7 +276,7 @@ class BindingChat(ScriptedServer):
             for one in deltas
         ]
         reason = "tool_calls" if calls else "stop"
-        end = {"index": 0, "delta": {}, "finish_reason": reason}
+        end: Block = {"index": 0, "delta": {}, "finish_reason": reason}
         usage = {"prompt_tokens": 5, "completion_tokens": 2, "total_tokens": 7}
         events.append({**base, "choices": [end], "usage": usage})
         return _wire(events, end="data: [DONE]\n\n")
@@ -288,7 +288,7 @@ class BindingChat(ScriptedServer):
 
 
 def _spoken(message: Block) -> str:
-    calls = message.get("tool_calls") or []
+    calls: list[Block] = message.get("tool_calls") or []
     return calls[0]["id"] if calls else str(message.get("content"))
 
 
@@ -331,7 +331,8 @@ class BindingGemini(ScriptedServer):
                         f"Function call in contents[{place}] is missing a thought_signature in "
                         "functionCall parts."
                     )
-                after = contents[place + 1]["parts"] if place + 1 < len(contents) else []
+                rest = contents[place + 1 : place + 2]
+                after: list[Block] = [part for one in rest for part in one["parts"]]
                 if len([part for part in after if "functionResponse" in part]) != len(calls):
                     return "the number of function response parts is not that of the calls"
         return None

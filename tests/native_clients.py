@@ -62,9 +62,9 @@ class NativeClient:
     def has_results(self) -> bool:
         """Whether the next request ends with results of calls."""
         last = self.body[MEMBERS[self.protocol]][-1]
-        parts = last.get("content", last.get("parts"))
+        parts: str | list[Body] = last.get("content") or last.get("parts") or []
         kinds = {last.get("type"), last.get("role")}
-        for part in parts if isinstance(parts, list) else ():
+        for part in [] if isinstance(parts, str) else parts:
             kinds |= {part.get("type"), *part}
         return bool(kinds & {"tool", "function_call_output", "tool_result", "functionResponse"})
 

@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 from binding_elsewhere import BindingChat, BindingGemini, BindingResponses
 from binding_server import BindingServer, Block, ScriptedServer
@@ -175,11 +175,12 @@ def view(body: Block) -> tuple[list[object], list[object]]:
     """Return the head of a request, and its blocks with their roles; cache marks aside."""
     bare = _unmarked(body)
     head = [bare.get(name) for name in ("system", "systemInstruction", "instructions", "tools")]
-    head.append((bare.get("toolConfig") or {}).get("tools"))
+    config: Block = bare.get("toolConfig") or {}
+    head.append(config.get("tools"))
     said: list[object] = []
     turns: Sequence[Block] = bare.get("messages") or bare.get("contents") or bare.get("input") or []
     for turn in turns:
-        inside = turn.get("content", turn.get("parts"))
+        inside: str | list[Block] | None = turn.get("content", turn.get("parts"))
         if isinstance(inside, list) and turn.get("role"):
             rest = {key: one for key, one in turn.items() if key not in {"content", "parts"}}
             said += [(rest, block) for block in inside]
@@ -190,11 +191,12 @@ def view(body: Block) -> tuple[list[object], list[object]]:
 
 def _unmarked(value: Any) -> Any:  # noqa: ANN401 - any JSON
     if isinstance(value, dict):
-        return {key: _unmarked(one) for key, one in value.items() if key != "cache_control"}
+        members = cast("Block", value)
+        return {key: _unmarked(one) for key, one in members.items() if key != "cache_control"}
     if isinstance(value, list):
-        return [_unmarked(one) for one in value if not _is_cache_point(one)]
+        return [_unmarked(one) for one in cast("list[object]", value) if not _is_cache_point(one)]
     return value
 
 
 def _is_cache_point(value: object) -> bool:
-    return isinstance(value, dict) and set(value) == {"cachePoint"}
+    return isinstance(value, dict) and [*cast("Block", value)] == ["cachePoint"]

@@ -420,11 +420,8 @@ def test_its_own_dialect_gets_the_conversation_as_it_was(name: str) -> None:
     made = dialect_of("anthropic-messages").render(parsed.messages, parsed.tools, config).body
     body: Any = json.loads(json.dumps(made))
     blocks = [block for turn in body["messages"] for block in turn["content"]]
-    given = [
-        block
-        for turn in request["messages"]
-        for block in ([] if isinstance(turn["content"], str) else turn["content"])
-    ]
+    said: list[str | list[Any]] = [turn["content"] for turn in request["messages"]]
+    given = [block for content in said if isinstance(content, list) for block in content]
     assert [block for block in blocks if block in given] == given
     assert body["tools"] == request["tools"]
 

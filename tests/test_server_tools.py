@@ -174,7 +174,7 @@ def test_a_call_of_code_that_is_left_out_is_a_call_of_the_model() -> None:
     assert kinds(body) == ["text", "text", "tool_use", "tool_result", "text"]
 
 
-RUNNING = [
+RUNNING: list[tuple[str, str, dict[str, Any]]] = [
     ("web_search_call", "in_progress", {}),
     ("web_search_call", "searching", {}),
     ("file_search_call", "searching", {"queries": ["tides"], "results": None}),
@@ -183,7 +183,7 @@ RUNNING = [
     ("mcp_call", "calling", {"name": "tide"}),
     ("computer_call", "in_progress", {"call_id": "c"}),
 ]
-ENDED = [
+ENDED: list[tuple[str, str | None, dict[str, Any]]] = [
     ("web_search_call", "completed", {}),
     ("web_search_call", "incomplete", {}),
     ("code_interpreter_call", "failed", {}),
@@ -193,7 +193,7 @@ ENDED = [
 
 
 def item(kind: str, status: str | None, members: dict[str, Any]) -> list[MessagePart]:
-    block = {"type": kind, "id": "i_1", "status": status, **members}
+    block: dict[str, object] = {"type": kind, "id": "i_1", "status": status, **members}
     return of(block, dialect="openai-responses")
 
 
@@ -218,7 +218,7 @@ def test_an_item_that_has_ended_is_left_alone(
 
 
 def test_an_item_that_the_caller_has_answered_is_left_alone() -> None:
-    request = {
+    request: dict[str, Any] = {
         "input": [
             {"role": "user", "content": "Look."},
             {"type": "shell_call", "call_id": "c", "status": "in_progress", "action": {}},

@@ -268,8 +268,12 @@ MISTRAL_MEDIA: Final[Mapping[str, Body]] = {
 
 def _tool_search(execution: str) -> list[Body]:
     search = {"call_id": "c", "execution": execution, "status": "completed"}
-    dive = {"type": "function", "name": "dive", "parameters": {"type": "object", "properties": {}}}
-    sea = {"type": "namespace", "name": "sea", "description": "", "tools": [dive]}
+    dive: Body = {
+        "type": "function",
+        "name": "dive",
+        "parameters": {"type": "object", "properties": {}},
+    }
+    sea: Body = {"type": "namespace", "name": "sea", "description": "", "tools": [dive]}
     return [
         {"type": "tool_search_call", "arguments": {"query": "sea"}, **search},
         {"type": "tool_search_output", "tools": [sea], **search},

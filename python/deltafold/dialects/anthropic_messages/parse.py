@@ -78,7 +78,8 @@ def _read_tool(reader: Reader, tool: Object, place: str) -> None:
 def _read_definitions(reader: Reader, message: Object, place: str) -> None:
     """Declare the tools that a message defines; the list of tools has them in no request."""
     content = message.get("content")
-    for block, where in objects(content, place) if isinstance(content, list) else ():
+    blocks = objects(cast("object", content), place) if isinstance(content, list) else ()
+    for block, where in blocks:
         added = json_object(block.get("tool")) or block
         tool = json_object(added.get("definition"))
         if added.get("type") != "tool_definition" or tool is None or "input_schema" not in tool:

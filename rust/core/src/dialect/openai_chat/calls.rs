@@ -85,6 +85,13 @@ impl Calls {
 
     /// Return the call that a fragment belongs to.
     pub(super) fn find(&self, item: &ToolCall<'_>, sink: &DeltaSink<'_>) -> CallPlace {
+        // Nearly every fragment has the index of the latest call, and more of its arguments.
+        if let (None, None, Some(_), Some(call)) =
+            (item.id, item.name, item.index, self.list.last())
+            && call.index == item.index
+        {
+            return CallPlace::Known(self.list.len() - 1);
+        }
         let id = item.id.map(|id| id.text());
         let says_arguments = says_arguments(item);
         let bound = item.index.and_then(|index| match self.list.last() {

@@ -19,7 +19,6 @@ from deltafold import (
     MessagePart,
     MisuseError,
     NoteCode,
-    OpenAIChatConfig,
     TextPart,
     ThinkingPart,
     ToolCallPart,
@@ -256,22 +255,43 @@ def test_reasoning_is_lone_where_the_answer_lost_its_id(
     assert state["data"] == own(None if is_lone else reasoning_id)["data"]
 
 
-def test_a_split_answer_is_one_message_of_chat() -> None:
-    """DeepSeek refuses calls whose results do not follow their message."""
+def test_deepseek_gets_the_results_behind_each_message() -> None:
+    """Its error: messages with tool_calls must be followed by the messages of their results."""
     history = [
         Message.user("Hello"),
-        Message.assistant(ThinkingPart(text="Both.")),
         Message.assistant(call("a")),
         Message.assistant(call("b")),
         Message.tool_result("a", "rain"),
         Message.tool_result("b", "sun"),
-        Message.assistant("Rain"),
-        Message.assistant("and sun."),
     ]
-    config = OpenAIChatConfig(model_id="deepseek-chat", replay_reasoning="reasoning_content")
     assert check(history, "openai-chat", model_id="deepseek-chat").is_clean
+    config = dialect_of("openai-chat").config_class.model_validate({"model_id": "deepseek-chat"})
     sent: Any = dialect_of("openai-chat").render(history, [], config).body["messages"]
-    roles = ["user", "assistant", "tool", "tool", "assistant", "assistant"]
-    assert [message["role"] for message in sent] == roles
-    assert sent[1]["reasoning_content"] == "Both."
-    assert [one["id"] for one in sent[1]["tool_calls"]] == ["a", "b"]
+    assert [message["role"] for message in sent[1:]] == ["assistant", "tool"] * 2
+
+
+@pytest.mark.parametrize("state", ["in_progress", "of another model"])
+def test_an_answer_whose_id_is_not_sent_takes_no_reasoning_with_an_id(state: str) -> None:
+    owner = "gpt-4o" if state == "of another model" else "gpt-5.2"
+    status = "in_progress" if state == "in_progress" else "completed"
+    item = {"type": "message", "id": "msg_1", "role": "assistant", "status": status}
+    reasoning: dict[str, Any] = {
+        "type": "reasoning",
+        "id": "rs_1",
+        "encrypted_content": "opaque",
+        "summary": [],
+    }
+    history = answered(
+        ThinkingPart(text="Hm.", provider_state=owned("gpt-5.2", reasoning)),
+        TextPart(text="Yes", provider_state=owned(owner, item)),
+    )
+    mended, report = repair(history, "openai-responses", model_id="gpt-5.2")
+    assert report.codes == [ProblemCode.LONE_REASONING]
+    config = dialect_of("openai-responses").config_class.model_validate({"model_id": "gpt-5.2"})
+    sent: Any = dialect_of("openai-responses").render(mended, [], config).body["input"]
+    assert [one.get("id") for one in sent] == [None, None, None, None]
+    assert sent[1]["encrypted_content"] == "opaque"
+
+
+def owned(model_id: str, data: dict[str, Any]) -> dict[str, object]:
+    return {"dialect": "openai-responses", "modelId": model_id, "data": data}

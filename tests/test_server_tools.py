@@ -312,3 +312,35 @@ def test_a_log_with_a_cut_answer_is_sent_without_its_tool() -> None:
         body: Any = server.requests[0].json()
     assert kinds(body) == ["text", "text", "text"]
     assert [one["code"] for one in answer.meta.warnings or ()] == ["unpaired_server_tool"]
+
+
+def test_a_server_tool_that_the_removed_one_called_stays_without_its_caller() -> None:
+    caller = {"type": "code_execution_20260120", "tool_id": "srvtoolu_0"}
+    outer: dict[str, Any] = {
+        "type": "server_tool_use",
+        "id": "srvtoolu_0",
+        "name": "code_execution",
+        "input": {},
+    }
+    inner: dict[str, Any] = {
+        "type": "server_tool_use",
+        "id": "srvtoolu_1",
+        "name": "web_search",
+        "input": {},
+    }
+    result: dict[str, Any] = {
+        "type": "web_search_tool_result",
+        "tool_use_id": "srvtoolu_1",
+        "content": [],
+    }
+    blocks: list[dict[str, Any]] = [
+        outer,
+        {**inner, "caller": caller},
+        {**result, "caller": caller},
+    ]
+    parts = [ProviderPart(dialect="anthropic-messages", block=block) for block in blocks]
+    history = [ASKED, Message.assistant("I look.", *parts), ON]
+    mended, report = repair(history, "anthropic-messages", model_id="claude-opus-4-8")
+    assert report.codes == [ProblemCode.UNPAIRED_SERVER_TOOL]
+    kept = [part.block for part in mended[1].parts if isinstance(part, ProviderPart)]
+    assert kept == [inner, result]

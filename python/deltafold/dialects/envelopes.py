@@ -30,7 +30,7 @@ _STANDARD: Final = str.maketrans("-_", "+/")
 
 _MOST_CHARACTERS: Final = 1 << 26
 
-OF_REQUESTS: Final = frozenset({"absent", "block", "item", "members", "message", "reasoning"})
+_OF_REQUESTS: Final = frozenset({"absent", "block", "item", "members", "message", "reasoning"})
 """Members of a state that only the parser of a request writes. No envelope has them: they replace
 whole blocks of a request."""
 
@@ -109,7 +109,7 @@ def _opened(members: Mapping[str, object]) -> Envelope | None:
     dialect, model_id, data = members.get("dialect"), members.get("modelId"), members.get("data")
     if not isinstance(dialect, str) or not isinstance(model_id, str) or not isinstance(data, dict):
         return None
-    if not dialect or data.keys() & OF_REQUESTS:
+    if not dialect or data.keys() & _OF_REQUESTS:
         return None
     state: Object = {"dialect": dialect, "data": cast("Object", data)}
     # Without a known model, the state goes to every model of the dialect.

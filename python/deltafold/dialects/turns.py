@@ -17,7 +17,6 @@ from itertools import takewhile
 from typing import Final, cast
 
 from deltafold.contract import json_object
-from deltafold.dialects.envelopes import OF_REQUESTS
 from deltafold.dialects.found_tools import said_elsewhere, tools_said
 from deltafold.dialects.handovers import is_state_after, left_out
 from deltafold.dialects.rendered import NoteCode, Object, Place, Rendering
@@ -92,8 +91,7 @@ def turns_of(rendering: Rendering, *, answers_after_run: bool = False) -> list[T
     Args:
         rendering: the request.
         answers_after_run: whether the results of neighbouring assistant messages follow the last of
-            them, for protocols that join these messages; otherwise they follow each message, and
-            the messages of one split answer are one turn.
+            them, for protocols that join these messages; otherwise they follow each message.
     """
     messages = rendering.messages
     last_user, has_tools = _overview(messages)
@@ -104,7 +102,6 @@ def turns_of(rendering: Rendering, *, answers_after_run: bool = False) -> list[T
     with_tools = messages_in_tool_turns(messages)
     results: list[tuple[Place, MessagePart]] = []
     names: dict[str, str] = {}
-    split = set[int]() if answers_after_run else _split_answers(rendering)
     for number, message in enumerate(messages):
         placed = _placed(number, message, rendering)
         is_open = number > last_user
@@ -119,13 +116,10 @@ def turns_of(rendering: Rendering, *, answers_after_run: bool = False) -> list[T
         if len(placed) < len(message.parts):
             _note_results(number, message, placed, answers, rendering)
         model_id, in_tool_turn = message.meta.model_id, number in with_tools
-        if number in split:
-            turns[-1] = replace(turns[-1], parts=(*turns[-1].parts, *kept))
-        else:
-            turns.append(Turn(message.role, tuple(kept), {}, model_id, is_open, in_tool_turn))
+        turns.append(Turn(message.role, tuple(kept), {}, model_id, is_open, in_tool_turn))
         results += [answers[place] for place, _ in kept if place in answers]
         names |= {call.tool_call_id: call.tool_name for call in message.tool_calls}
-        if number + 1 in split or (answers_after_run and _assistant_follows(messages, number)):
+        if answers_after_run and _assistant_follows(messages, number):
             continue
         if results:
             turns.append(Turn(Role.TOOL, tuple(results), names, None, is_open))
@@ -253,38 +247,6 @@ def messages_in_tool_turns(messages: Sequence[Message]) -> set[int]:
             found.update(since_user)
             since_user = []
     return found
-
-
-def _split_answers(rendering: Rendering) -> set[int]:
-    """Return the numbers of the messages that go on with the answer of the message before.
-
-    A chat of Gemini's client keeps each chunk of a stream as a message of its own. An answer with a
-    call is one turn again, because vendors want its reasoning beside its calls, and the calls
-    before their results. A request of the own protocol is sent as it was written.
-    """
-    messages = rendering.messages
-    found: set[int] = set()
-    begin = 0
-    while begin < len(messages):
-        end = begin + 1
-        while _assistant_follows(messages, end - 1):
-            end += 1
-        run = messages[begin:end]
-        thinks = any(part.kind == "thinking" for message in run for part in message.parts)
-        has_calls = any(message.tool_calls for message in (run if thinks else run[:-1]))
-        if len(run) > 1 and has_calls and not _is_as_given(run, rendering):
-            found |= set(range(begin + 1, end))
-        begin = end
-    return found
-
-
-def _is_as_given(messages: Sequence[Message], rendering: Rendering) -> bool:
-    """Return whether a message was parsed from a request of the own dialect."""
-    return any(
-        not OF_REQUESTS.isdisjoint(rendering.state(part))
-        for message in messages
-        for part in message.parts
-    )
 
 
 def _assistant_follows(messages: Sequence[Message], number: int) -> bool:

@@ -12,6 +12,7 @@ from deltafold.dialects import migrate_config
 from deltafold.errors import ModelError
 from deltafold.exceptions import MisuseError
 from deltafold.gateway.asking import Asked, refusal
+from deltafold.gateway.chunks import whole_answers
 from deltafold.gateway.origins import with_origins
 from deltafold.gateway.table import Upstream
 from deltafold.messages import Message
@@ -55,8 +56,9 @@ def open_stream(
             settings["extra_headers"] = _joined_headers(
                 model.get_config().extra_headers, asked.headers
             )
+        is_translated = asked.protocol == "gemini" and model.dialect != asked.protocol
         stream: AsyncDeltaStream = model.stream(
-            asked.messages,
+            list(whole_answers(asked.messages)) if is_translated else asked.messages,
             asked.parsed.tools or None,
             repair="auto",
             tee=tee,

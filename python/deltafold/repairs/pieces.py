@@ -3,7 +3,7 @@
 In: messages.  Out: their pieces, and the questions that repairing asks about them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -156,10 +156,14 @@ def is_blank(part: MessagePart, said: str) -> bool:
     return is_bare and not said and part.provider_state is None
 
 
+def item_of(part: MessagePart) -> Mapping[str, object]:
+    """Return the members of the provider's item that a part was."""
+    return json_object((part.provider_state or {}).get("data")) or {}
+
+
 def item_id(part: MessagePart) -> object:
     """Return the id of the provider's item that a part was."""
-    data = (part.provider_state or {}).get("data")
-    return cast("Mapping[str, object]", data).get("id") if isinstance(data, Mapping) else None
+    return item_of(part).get("id")
 
 
 def followers(speakers: Sequence[Turn], dialect: str) -> list[MessagePart | None]:
@@ -178,7 +182,10 @@ def followers(speakers: Sequence[Turn], dialect: str) -> list[MessagePart | None
 
 
 def with_followers(
-    parts: Sequence[MessagePart], following: MessagePart | None, *, needs_id: bool
+    parts: Sequence[MessagePart],
+    following: MessagePart | None,
+    *,
+    lost_id: Callable[[MessagePart], bool],
 ) -> list[MessagePart]:
     """Return the parts without the reasoning that no item follows.
 
@@ -188,15 +195,14 @@ def with_followers(
     Args:
         parts: the parts of a turn.
         following: the first item after the turn, before anyone else speaks.
-        needs_id: whether a text after reasoning with an id must have one too.
+        lost_id: whether an item has no id any more, so that it refuses reasoning with an id.
     """
     kept: list[MessagePart] = []
     for part in reversed(parts):
         if isinstance(part, ThinkingPart):
             if following is None:
                 continue
-            lost_id = isinstance(following, TextPart) and not item_id(following)
-            if needs_id and lost_id and item_id(part):
+            if item_id(part) and lost_id(following):
                 unbound = _without_id(part)
                 kept += [] if unbound is None else [unbound]
                 continue
@@ -208,12 +214,12 @@ def with_followers(
 
 def _without_id(part: ThinkingPart) -> ThinkingPart | None:
     """Return encrypted reasoning without its id, None if it is not encrypted."""
-    state = part.provider_state or {}
-    data = json_object(state.get("data")) or {}
-    if not data.get("encrypted_content"):
+    item = item_of(part)
+    if not item.get("encrypted_content"):
         return None
-    rest = {name: value for name, value in data.items() if name != "id"}
-    return part.model_copy(update={"provider_state": {**state, "data": rest}})
+    rest = {name: value for name, value in item.items() if name != "id"}
+    state = {**(part.provider_state or {}), "data": rest}
+    return part.model_copy(update={"provider_state": state})
 
 
 def _is_foreign(piece: Piece, dialect: str) -> bool:

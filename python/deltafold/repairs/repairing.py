@@ -57,12 +57,13 @@ from deltafold.repairs.pieces import (
     is_answer,
     is_blank,
     is_said_by_user,
+    item_of,
     opening_beside,
     speaks,
     with_followers,
 )
 from deltafold.repairs.problems import REFUSED_BY, Problem, ProblemCode, Report
-from deltafold.repairs.server_tools import mark_unpaired, without_caller
+from deltafold.repairs.server_tools import block_without_caller, mark_unpaired, without_caller
 
 MISSING_RESULT: Final = "No result: the call was never finished."
 MISSING_STATUS: Final = "missing"
@@ -454,7 +455,7 @@ class _Mender:
                 yield self._sendable(part, piece)
             case ProviderPart():
                 if not self._is_foreign(part, piece) and not self._is_unpaired(piece):
-                    yield part
+                    yield block_without_caller(part, self._removed)
             case _:
                 yield part
 
@@ -580,8 +581,7 @@ class _Mender:
         """
         if self._dialect not in REFUSED_BY[ProblemCode.LONE_REASONING]:
             return parts
-        needs_id = answer_needs_its_id(self._dialect, self._model_id)
-        kept = with_followers(parts, following, needs_id=needs_id)
+        kept = with_followers(parts, following, lost_id=self._lost_id)
         if kept != parts:
             what = "it is left out" if len(kept) < len(parts) else "its id is left out"
             self._found(
@@ -591,6 +591,21 @@ class _Mender:
                 turn.number,
             )
         return kept
+
+    def _lost_id(self, part: MessagePart) -> bool:
+        """Return whether an answer goes back without the id of its item, where it needs one."""
+        if not answer_needs_its_id(self._dialect, self._model_id):
+            return False
+        if isinstance(part, ProviderPart):
+            return part.dialect != self._dialect
+        if not isinstance(part, TextPart):
+            return False
+        state = part.provider_state or {}
+        is_own = state.get("dialect") == self._dialect and (
+            self._model_id is None or is_state_of(state, self._model_id)
+        )
+        item = item_of(part)
+        return not is_own or not item.get("id") or item.get("status") == "in_progress"
 
     def _begin(self, messages: list[Message], given: Sequence[Message]) -> list[Message]:
         """Ensure that there is a message, and that the user speaks first."""

@@ -53,11 +53,23 @@ def without_caller(call: ToolCallPart, removed: Container[str]) -> dict[str, obj
     """Return the change of a call that names one of the removed blocks as its caller."""
     state = call.provider_state
     data = None if state is None else json_object(state.get("data"))
-    caller = None if data is None else json_object(data.get("caller"))
-    if state is None or data is None or caller is None or str(caller.get("tool_id")) not in removed:
+    if state is None or data is None or not _is_called_by(data, removed):
         return {}
     kept = {name: value for name, value in data.items() if name != "caller"}
     return {"provider_state": {**state, "data": kept} if kept else None}
+
+
+def block_without_caller(part: ProviderPart, removed: Container[str]) -> ProviderPart:
+    """Return a block without the caller that it names if that is one of the removed blocks."""
+    if not _is_called_by(part.block, removed):
+        return part
+    kept = {name: value for name, value in part.block.items() if name != "caller"}
+    return part.model_copy(update={"block": kept})
+
+
+def _is_called_by(members: Mapping[str, object], removed: Container[str]) -> bool:
+    caller = json_object(members.get("caller"))
+    return caller is not None and str(caller.get("tool_id")) in removed
 
 
 def _mark_pairs(turns: Sequence[Turn], dialect: str) -> None:

@@ -4,8 +4,12 @@ from deltafold import Message, TextPart, ThinkingPart, ToolCallPart
 from deltafold.gateway.chunks import whole_answers
 
 CALL = ToolCallPart(tool_call_id="a", tool_name="f", raw_args_text="{}")
-SIGNED = {"dialect": "gemini", "modelId": "gemini-3-pro", "data": {"thoughtSignature": "c2ln"}}
-THOUGHT = {"dialect": "gemini", "data": {"thought": True}}
+SIGNED: dict[str, object] = {
+    "dialect": "gemini",
+    "modelId": "gemini-3-pro",
+    "data": {"thoughtSignature": "c2ln"},
+}
+THOUGHT: dict[str, object] = {"dialect": "gemini", "data": {"thought": True}}
 
 
 def joined(*answers: Message) -> list[Message]:

@@ -548,6 +548,45 @@ def test_a_gateway_gives_a_client_of_another_protocol_no_declined_call(
     assert message.meta.raw_finish_reason == ("tool_calls" if runs else "content_filter")
 
 
+DECLINED_CALL: Final[Blocks] = [called("c1"), fallback(), said("post")]
+ENDS: Final[dict[str, tuple[Blocks, list[str]]]] = {
+    "a call of the declining model": (DECLINED_CALL, []),
+    "a call of the serving model": ([*DECLINED_CALL, called("c2")], ["c2"]),
+    "a call between two boundaries": ([*DECLINED_CALL, called("c2"), fallback(OPUS, SONNET)], []),
+}
+"""Answers that end with `end_turn`, and the calls of the model that served them."""
+
+
+@pytest.mark.parametrize("case", ENDS)
+@pytest.mark.parametrize("way", ["one byte at a time", "streamed", "whole"])
+def test_only_a_call_of_the_serving_model_is_the_reason_for_the_end(case: str, way: str) -> None:
+    blocks, runs = ENDS[case]
+    body = messages_stream(FABLE, blocks, "end_turn")
+    if way == "whole":
+        content = [block | filled(deltas) for block, deltas in blocks]
+        head: Body = {"id": "msg_1", "type": "message", "role": "assistant", "model": FABLE}
+        body = json.dumps({**head, "content": content, "stop_reason": "end_turn"}).encode()
+    pieces = [bytes([byte]) for byte in body] if way == "one byte at a time" else [body]
+    message = deltafold.fold(pieces, CLAUDE)
+    assert [call.tool_call_id for call in message.runnable_tool_calls] == runs
+    assert message.meta.finish_reason == ("tool_calls" if runs else "stop")
+    for encoded in (deltafold.encode_message(message, CLAUDE).body, transcoded(pieces, CLAUDE)):
+        again = deltafold.fold(encoded, CLAUDE)
+        assert [call.tool_call_id for call in again.runnable_tool_calls] == runs
+        assert again.meta.raw_finish_reason == ("tool_use" if runs else "end_turn")
+    chat = json.loads(deltafold.encode_message(message, "openai-chat").body)["choices"][0]
+    assert [call["id"] for call in chat["message"].get("tool_calls", [])] == runs
+    assert chat["finish_reason"] == ("tool_calls" if runs else "stop")
+    held = deltafold.fold(transcoded(pieces, "openai-chat", declined_calls="hold"), "openai-chat")
+    assert [call.tool_call_id for call in held.tool_calls] == runs
+    assert held.meta.raw_finish_reason == chat["finish_reason"]
+
+
+def transcoded(pieces: list[bytes], target: str, **options: Any) -> bytes:  # noqa: ANN401 - those of an encoder
+    transcoder = Transcoder(CLAUDE, target, **options)
+    return b"".join(map(transcoder.feed, pieces)) + transcoder.close()
+
+
 def test_a_whole_answer_in_its_own_protocol_has_every_block() -> None:
     content = json.loads(deltafold.encode_message(mixed(), CLAUDE).body)["content"]
     assert [block["type"] for block in content] == [block["type"] for block, _ in MIXED]

@@ -247,7 +247,7 @@ impl EmitterSink<'_> {
             return;
         }
         self.end_open_part();
-        let Emitter { deltas, calls, ids, started_calls, .. } = &mut *self.emitter;
+        let Emitter { deltas, calls, ids, served_calls, .. } = &mut *self.emitter;
         let Some(state) = calls.get_mut(call.0) else { return };
         let Some(index) = deltas.open_part() else {
             return;
@@ -262,7 +262,7 @@ impl EmitterSink<'_> {
             state.id = CallId::from(other.as_str());
         }
         state.stage = CallStage::Started;
-        *started_calls += 1;
+        *served_calls += 1;
         let provider_state = state.provider_state.take();
         let options = Arc::clone(&deltas.options);
         deltas.send(

@@ -23,7 +23,8 @@ pub struct Emitter {
     pub(super) calls: Vec<Call>,
     /// Index before which every call has ended.
     pub(super) first_open: usize,
-    pub(super) started_calls: usize,
+    /// Calls of the model that serves the answer: those of one that declined are no reason for its end.
+    pub(super) served_calls: usize,
     pub(super) ids: BTreeMap<String, u32>,
     pub(super) usage: Option<Usage<String>>,
     /// Counts from outside the message, and their record.
@@ -66,7 +67,7 @@ impl Emitter {
             open_part: None,
             calls: Vec::new(),
             first_open: 0,
-            started_calls: 0,
+            served_calls: 0,
             ids: BTreeMap::new(),
             usage: None,
             usage_beside: None,

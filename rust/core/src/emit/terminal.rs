@@ -36,6 +36,12 @@ impl EmitterSink<'_> {
         self.emitter.finish.as_ref().is_some_and(|(reason, _)| reason.says_done())
     }
 
+    /// Record that another model serves the answer from here on.  The calls so far never run.
+    #[cold]
+    pub fn hand_over(&mut self) {
+        self.emitter.served_calls = 0;
+    }
+
     /// Record that the message holds refusal text.
     pub fn refused(&mut self) {
         self.emitter.refused = true;
@@ -98,7 +104,7 @@ impl EmitterSink<'_> {
             None => (None, None),
         };
         self.settle(reason.map_or(CallEnd::EndMarker, CallEnd::Finish), before);
-        let called = self.emitter.started_calls > 0;
+        let called = self.emitter.served_calls > 0;
         let finish_reason = match reason {
             None | Some(FinishReason::Stop) if self.emitter.refused => FinishReason::Refusal,
             None | Some(FinishReason::Stop) if called => FinishReason::ToolCalls,

@@ -39,6 +39,8 @@ enum Block {
         set: Vec<(String, String)>,
         /// Bytes that count against the limit on state while the block is open.
         held: usize,
+        /// The block is the boundary after which another model serves the answer.
+        hands_over: bool,
     },
 }
 
@@ -238,7 +240,7 @@ impl State {
                     .map(str::to_owned);
                 Some(Block::ToolUse { call, input })
             }
-            _ => {
+            other => {
                 if let Some(model) = to_model {
                     sink.model_changed(model);
                 }
@@ -248,6 +250,7 @@ impl State {
                     carry: Carry::default(),
                     set: Vec::new(),
                     held: json.len(),
+                    hands_over: other == "fallback",
                 })
             }
         }
@@ -326,6 +329,7 @@ impl State {
                 carry: Carry::default(),
                 set: Vec::new(),
                 held: 0,
+                hands_over: false,
             },
             _ => Block::Text(sink.open_block(PartKind::Text)),
         };
@@ -356,11 +360,14 @@ impl State {
                     sink.end_call(*call, how);
                 }
             }
-            Block::Provider { start, input, carry, set, held } => {
+            Block::Provider { start, input, carry, set, held, hands_over } => {
                 carry.flush(input);
                 sink.give_back_state_bytes(*held);
                 let depth = sink.options().limits.depth;
                 sink.provider_part(&provider_block(start, input, set, depth));
+                if *hands_over {
+                    sink.hand_over();
+                }
             }
         }
     }

@@ -68,7 +68,48 @@ def test_an_item_that_comes_again_declares_nothing_twice() -> None:
     assert sorted(names) == ["clock__sleep", "functions__exec", "sleep"]
 
 
-@pytest.mark.parametrize("tools", [3, [3], [{"type": "function"}]])
-def test_a_wrong_item_names_its_place(tools: object) -> None:
-    with pytest.raises(ValueError, match=r"input\[0\]\.tools"):
-        parse_request(body({"type": "additional_tools", "tools": tools}), "openai-responses")
+ODD: list[object] = [None, 3, "", "x", [], [3], {}, {"a": 1}]
+
+
+def damaged(tool: Object) -> list[Object]:
+    """Return a tool with each odd value in each of its members, and without the member."""
+    changed = [{**tool, name: value} for name in tool for value in ODD]
+    without = [{n: v for n, v in tool.items() if n != name} for name in tool]
+    return changed + without
+
+
+def odd_tools() -> list[object]:
+    """Return values of `tools` that cannot be read, or not in full."""
+    inner = [tool for own in (FUNCTION, EXEC) for tool in damaged({**own, "description": ""})]
+    spaces = damaged({"type": "namespace", "name": "x", "description": "", "tools": [FUNCTION]})
+    within = [{"type": "namespace", "name": "x", "tools": [tool, EXEC]} for tool in inner]
+    return [*ODD, *([tool] for tool in (*ODD, *inner, *spaces, *within))]
+
+
+@pytest.mark.parametrize("kind", ["additional_tools", "tool_search_output"])
+@pytest.mark.parametrize("execution", ["client", "server"])
+def test_a_tool_that_cannot_be_read_stays_in_its_item(kind: str, execution: str) -> None:
+    for tools in odd_tools():
+        item: Object = {"type": kind, "call_id": "c", "execution": execution, "tools": tools}
+        request = body(item, {**ITEM, "tools": [{**FUNCTION, "name": "last"}]})
+        assert item in json.loads(rendered(request, "openai-responses"))["input"], tools
+        assert '"last"' in rendered(request, "openai-chat"), tools
+
+
+def test_a_tool_that_cannot_be_read_is_noted_and_hides_no_other() -> None:
+    nameless: Object = {"type": "namespace", "tools": [{"type": "function", "name": "a"}]}
+    unreadable = {**FUNCTION, "parameters": [3]}
+    parsed = parse_request(
+        body({**ITEM, "tools": [nameless, unreadable, FUNCTION]}), "openai-responses"
+    )
+    assert [tool.name for tool in parsed.tools] == ["sleep"]
+    assert [note["message"] for note in parsed.notes] == [
+        "input[0].tools[0].tools[0] is not known to openai-responses: it is kept as it is",
+        "input[0].tools[1] is not known to openai-responses: it is kept as it is",
+    ]
+
+
+def test_a_namespace_with_a_damaged_tool_in_the_list_is_sent_as_it_is() -> None:
+    space: Object = {"type": "namespace", "name": "x", "tools": [{"type": {}}]}
+    made = json.loads(rendered({**body(), "tools": [space]}, "openai-responses"))
+    assert made["tools"] == [space]

@@ -9,10 +9,10 @@ client runs is a function `tool_search`; what it found is declared too. Two tool
 name.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, cast
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, TypeAlias, cast
 
-from deltafold.contract import json_object
+from deltafold.contract import json_array, json_object
 from deltafold.dialects.reader import Reader, as_object, objects, text, tool_of
 from deltafold.dialects.rendered import IN_INPUT, Object, Rendering
 from deltafold.dialects.replay import compact
@@ -20,6 +20,8 @@ from deltafold.messages import ToolCallPart, ToolResultPart
 from deltafold.tool_specs import ToolSpec
 
 _FUNCTION: Final = frozenset({"type", "name", "description", "parameters", "strict"})
+
+_Inside: TypeAlias = tuple[Object, Object | None, str]
 
 SEARCH: Final = "tool_search"
 """Name of the search for tools, as a function and in its items."""
@@ -78,24 +80,26 @@ class ToolReader:
         """Read the tools of an item that stays in the input: `additional_tools`, or a search's.
 
         Codex declares its tools so for its newest models; several items may repeat a tool. Tools of
-        the provider stay in the item alone.
+        the provider stay in the item alone, and so does a tool that cannot be read, which is noted.
         """
-        for tool, where in objects(item.get("tools"), f"{place}.tools"):
-            within: Object | None = None
-            declared: Iterable[tuple[Object, str]] = [(tool, where)]
-            if tool.get("type") == "namespace" and _is_flat(tool):
-                within, declared = tool, objects(tool["tools"], f"{where}.tools")
-            for inner, inner_place in declared:
-                if inner.get("type") not in {"function", "custom"}:
-                    continue
-                namespace = None if within is None else within.get("name")
-                if flat_name({**inner, "namespace": namespace}) not in self._places:
-                    self._read_client_tool(inner, inner_place, within)
-                    declared_last = self._reader.tools[-1]
-                    extra = {**declared_last.extra, IN_INPUT: True}
-                    self._reader.tools[-1] = declared_last.model_copy(update={"extra": extra})
+        for tool, within, where in _tools_inside(item, place):
+            if _name_inside(tool, within) in self._places:
+                continue
+            try:
+                self._read_client_tool(tool, where, within)
+            except ValueError:
+                self._reader.note(where)
+                continue
+            declared = self._reader.tools[-1]
+            extra = {**declared.extra, IN_INPUT: True}
+            self._reader.tools[-1] = declared.model_copy(update={"extra": extra})
 
     def _read_client_tool(self, tool: Object, place: str, within: Object | None) -> None:
+        """Read a function or a freeform tool.
+
+        Raises:
+            ValueError: the tool cannot be read; nothing of it is kept.
+        """
         reader = self._reader
         own_name = text(tool.get("name"), f"{place}.name")
         is_custom = tool.get("type") == "custom"
@@ -106,12 +110,13 @@ class ToolReader:
             extra = {name: value for name, value in tool.items() if name not in _FUNCTION}
         namespace = None
         if within is not None:
-            namespace = str(within["name"])
+            namespace = text(within.get("name"), f"{place}: the name of its namespace")
             entry = {name: value for name, value in within.items() if name != "tools"}
             extra |= {"name": own_name, "namespace": entry}
         flat = flat_name({"name": own_name, "namespace": namespace})
+        read = tool_of(reader, {**members, "name": flat}, schema, extra, place)
         self._place(flat, place, is_native=is_custom or within is not None)
-        reader.tools.append(tool_of(reader, {**members, "name": flat}, schema, extra, place))
+        reader.tools.append(read)
         if is_custom or within is not None:
             reader.client_tools[flat] = {
                 "kind": "custom" if is_custom else "function",
@@ -132,11 +137,27 @@ class ToolReader:
 
 def _is_flat(entry: Object) -> bool:
     """Return whether all tools of a namespace are functions or freeform; there is one at least."""
-    tools = entry.get("tools")
-    if not isinstance(tools, list) or not tools:
-        return False
-    kinds = [(json_object(tool) or {}).get("type") for tool in cast("list[object]", tools)]
-    return all(kind in {"function", "custom"} for kind in kinds)
+    tools = json_array(entry.get("tools"))
+    return bool(tools) and all(_is_of_client(json_object(tool) or {}) for tool in tools)
+
+
+def _is_of_client(tool: Mapping[str, object]) -> bool:
+    return tool.get("type") in ("function", "custom")  # a damaged type may have no hash
+
+
+def _tools_inside(item: Mapping[str, object], place: str) -> Iterator[_Inside]:
+    """Yield each function and freeform tool of an item, the entry of its namespace, its place."""
+    for number, given in enumerate(json_array(item.get("tools"))):
+        tool, where = dict(json_object(given) or {}), f"{place}.tools[{number}]"
+        if _is_of_client(tool):
+            yield tool, None, where
+        elif tool.get("type") == "namespace" and _is_flat(tool):
+            for inner_number, inner in enumerate(json_array(tool["tools"])):
+                yield dict(json_object(inner) or {}), tool, f"{where}.tools[{inner_number}]"
+
+
+def _name_inside(tool: Object, within: Object | None) -> str:
+    return flat_name({**tool, "namespace": None if within is None else within.get("name")})
 
 
 def _function_of(tool: Object) -> Object:

@@ -10,14 +10,18 @@ messages and tool changes" (read 2026-11).
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 
 from conversations import DIALECTS, MODELS
 from deltafold import (
+    Message,
     ParsedRequest,
+    ProviderPart,
+    Role,
+    ToolSpec,
     encode_message,
     fold,
     migrate_config,
@@ -165,29 +169,104 @@ def test_a_search_has_no_problems_and_notes_no_unknown_item() -> None:
         assert check(parsed.messages, target, model_id=MODELS[target]).is_clean
 
 
+def responses(messages: Sequence[Message], tools: Sequence[ToolSpec]) -> tuple[Any, list[str]]:
+    """Return a request of Responses and the codes of its notes."""
+    own = dialect_of("openai-responses")
+    config = own.config_class.model_validate({"model_id": "gpt-6"})
+    made = own.render(messages, tools, config)
+    return json.loads(json.dumps(made.body)), [str(note["code"]) for note in made.notes]
+
+
+def search_for(call_id: str) -> dict[str, Any]:
+    """Return the item of a call of the client's search."""
+    called = {"type": "tool_search_call", "call_id": call_id, "execution": "client"}
+    return {**called, "arguments": {}}
+
+
+def found_by(call_id: str, *tools: dict[str, Any]) -> dict[str, Any]:
+    """Return the item of a result of the client's search."""
+    return {
+        "type": "tool_search_output",
+        "call_id": call_id,
+        "execution": "client",
+        "status": "completed",
+        "tools": list(tools),
+    }
+
+
 def test_a_search_that_a_function_answers_is_one_call() -> None:
     request = codex()
     request["input"][2] = {"type": "function_call_output", "call_id": "call_ts", "output": "One."}
     parsed = parse_request(request, "openai-responses")
     assert rendered(parsed, "openai-chat")["messages"][2]["content"] == "One."
-    assert rendered(parsed, "openai-responses")["input"] == [
-        {"role": "user", "content": "How many orders?"},
-        *request["input"][1:],
+    body, notes = responses(parsed.messages, parsed.tools)
+    assert body["input"][1:] == [
+        request["input"][1],
+        found_by("call_ts"),
+        *request["input"][3:],
     ]
+    assert notes == ["part_dropped"]
 
 
-def test_a_changed_result_of_a_search_is_sent_as_it_is_now() -> None:
+def test_a_changed_result_of_a_search_keeps_its_tools() -> None:
     parsed = parse_request(codex(), "openai-responses")
     result = parsed.messages[2].parts[0].model_copy(update={"content": "[left out]"})
     messages = list(parsed.messages)
     messages[2] = messages[2].model_copy(update={"parts": [result]})
-    config = dialect_of("openai-responses").config_class.model_validate({"model_id": "gpt-6"})
-    body: Any = dialect_of("openai-responses").render(messages, parsed.tools, config).body
-    assert body["input"][2] == {
-        "type": "function_call_output",
-        "call_id": "call_ts",
-        "output": "[left out]",
-    }
+    body, notes = responses(messages, parsed.tools)
+    assert body["input"][2] == found_by("call_ts", CRM)
+    assert body["tools"] == [SHELL, SEARCH]
+    assert notes == ["part_dropped"]
+
+
+def test_a_search_without_a_result_gets_one_in_its_own_form() -> None:
+    search = search_for("lc")
+    said = [
+        {"role": "assistant", "content": "No."},
+        {"role": "user", "content": "Go on."},
+    ]
+    request = {**codex(), "input": [{"role": "user", "content": "Hi."}, search, *said]}
+    parsed = parse_request(request, "openai-responses")
+    mended, report = repair(parsed.messages, "openai-responses", model_id="gpt-6")
+    assert report.codes
+    body, notes = responses(mended, parsed.tools)
+    assert search in body["input"]
+    assert found_by("lc") in body["input"]
+    assert "function_call_output" not in json.dumps(body)
+    assert "part_dropped" in notes
+
+
+def test_a_search_of_an_answer_is_answered_in_its_own_form() -> None:
+    """A search that a streamed answer asked for is an item of the provider."""
+    search = search_for("lc")
+    answer = Message(
+        role=Role.ASSISTANT, parts=[ProviderPart(dialect="openai-responses", block=search)]
+    )
+    messages = [Message.user("Hi."), answer, Message.tool_result("lc", "Nothing.")]
+    body, _ = responses(messages, ())
+    assert body["input"][1:] == [search, found_by("lc")]
+
+
+def test_a_call_of_a_function_with_the_id_of_an_earlier_search_has_its_own_result() -> None:
+    request = codex()
+    request["input"][3]["call_id"] = request["input"][4]["call_id"] = "call_ts"
+    parsed = parse_request(request, "openai-responses")
+    body, _ = responses(parsed.messages, parsed.tools)
+    assert body["input"][1:] == request["input"][1:]
+
+
+@pytest.mark.parametrize("item", ["search", "additional_tools"])
+def test_tools_of_an_item_that_is_no_longer_sent_are_declared_in_the_list(item: str) -> None:
+    request = codex()
+    if item == "additional_tools":
+        said = {"role": "user", "content": "Go on."}
+        request["input"][1:3] = [{"type": "additional_tools", "tools": [CRM]}, said]
+    parsed = parse_request(request, "openai-responses")
+    kept = [parsed.messages[0], *parsed.messages[-2:]]
+    body, _ = responses(kept, parsed.tools)
+    assert [one["type"] for one in body["input"][1:]] == ["function_call", "function_call_output"]
+    loaded = {name: value for name, value in ORDERS.items() if name != "defer_loading"}
+    assert body["tools"] == [SHELL, SEARCH, {**CRM, "tools": [loaded]}]
 
 
 def test_a_function_named_like_the_search_stays_a_function() -> None:

@@ -9,7 +9,7 @@ client runs is a function `tool_search`; what it found is declared too. Two tool
 name.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias, cast
 
 from deltafold.contract import json_array, json_object
@@ -25,6 +25,9 @@ _Inside: TypeAlias = tuple[Object, Object | None, str]
 
 SEARCH: Final = "tool_search"
 """Name of the search for tools, as a function and in its items."""
+
+DECLARING: Final = ("additional_tools", f"{SEARCH}_output")
+"""Types of the items that declare tools."""
 
 
 def flat_name(members: Mapping[str, object]) -> str:
@@ -158,6 +161,14 @@ def _tools_inside(item: Mapping[str, object], place: str) -> Iterator[_Inside]:
 
 def _name_inside(tool: Object, within: Object | None) -> str:
     return flat_name({**tool, "namespace": None if within is None else within.get("name")})
+
+
+def names_inside(items: Iterable[Mapping[str, object]]) -> Iterator[str]:
+    """Yield the names of the functions and freeform tools that the items of an input declare."""
+    for item in items:
+        if item.get("type") in DECLARING:
+            for tool, within, _ in _tools_inside(item, ""):
+                yield _name_inside(tool, within)
 
 
 def _function_of(tool: Object) -> Object:

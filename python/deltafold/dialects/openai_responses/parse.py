@@ -12,6 +12,7 @@ from deltafold.dialects.found_tools import tools_said
 from deltafold.dialects.media import has_source
 from deltafold.dialects.openai_chat.parse import audio_of, file_in, medium_as_given
 from deltafold.dialects.openai_responses.client_tools import (
+    DECLARING,
     SEARCH,
     ToolReader,
     flat_name,
@@ -85,12 +86,7 @@ def _additional_tools(items: object) -> list[tuple[Object, str]]:
 
     Source: requests of Codex 0.169 (2026-11).
     """
-    return [
-        (item, place)
-        for item, place in objects(items, "input")
-        if item.get("type") == "additional_tools"
-        or (item.get("type") == _SEARCH_OUTPUT and isinstance(item.get("tools"), list))
-    ]
+    return [pair for pair in objects(items, "input") if pair[0].get("type") in DECLARING]
 
 
 def _read_tool_choice(reader: Reader) -> None:

@@ -3,6 +3,8 @@
 Laws: system messages keep their position; on request, the first one becomes the instructions. Each
 call, result and piece of reasoning is a separate item. An item of the provider is sent back as that
 item.
+The result of a search for tools that the client runs is an item with tools and without a text: the
+API takes no other result of such a call. Tools of an item that is no longer sent are in `tools`.
 The namespace and the caller of a call and the phase of a message are sent back to every model; the
 result of a call that a program made names that program, as the call does.
 Reasoning that is neither encrypted nor plain text is sent back only if the provider stored it. If
@@ -14,7 +16,7 @@ of ids and names are those that the API's errors name.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final, cast
 
@@ -30,10 +32,13 @@ from deltafold.dialects.openai_chat.render import (
     text_or_list,
 )
 from deltafold.dialects.openai_responses.client_tools import (
+    SEARCH,
     flat_name,
     freeform_input,
+    is_client_search,
     is_freeform,
     is_search,
+    names_inside,
     namespace_of,
     native_names,
     own_item,
@@ -41,6 +46,7 @@ from deltafold.dialects.openai_responses.client_tools import (
 from deltafold.dialects.openai_responses.settings import SETTINGS, OpenAIResponsesConfig
 from deltafold.dialects.rendered import (
     Identifiers,
+    NoteCode,
     Object,
     Place,
     Rendering,
@@ -102,7 +108,7 @@ def body_of(rendering: Rendering, config: OpenAIResponsesConfig) -> Object:
     body |= given(
         {
             "instructions": instructions or None,
-            "tools": _tools(rendering) or None,
+            "tools": _tools(rendering, items.rendered) or None,
             "tool_choice": choice and _tool_choice(choice, rendering),
             "include": _include(config),
         }
@@ -125,12 +131,17 @@ def _include(config: OpenAIResponsesConfig) -> list[str] | None:
     return include or None
 
 
-def _tools(rendering: Rendering) -> list[Object]:
-    """Return the tools; those of one namespace are one entry, at the place of the first."""
+def _tools(rendering: Rendering, items: Sequence[Object]) -> list[Object]:
+    """Return the tools that no item declares.
+
+    Those of one namespace are one entry, at the place of the first.
+    """
     rendered: list[Object] = []
     namespaces: dict[object, list[Object]] = {}
+    has_items = any(is_in_input(tool, DIALECT) for tool in rendering.tools)
+    in_items = set(names_inside(items)) if has_items else set[str]()
     for tool in rendering.tools:
-        if is_in_input(tool, DIALECT):
+        if is_in_input(tool, DIALECT) and tool.name in in_items:
             continue
         entry = namespace_of(tool, DIALECT)
         item = _tool(tool, rendering)
@@ -149,6 +160,8 @@ def _tool(tool: ToolSpec, rendering: Rendering) -> Object:
     members = rendering.tool_members(tool)
     if entry is not None:
         del members["namespace"]
+    if is_in_input(tool, DIALECT):
+        members.pop("defer_loading", None)  # the conversation has loaded it
     if is_freeform(tool, DIALECT) or is_search(tool, DIALECT):
         return members
     rendered = given(
@@ -194,6 +207,8 @@ class _Items:
         self._rendering = rendering
         self._is_stored = is_stored
         self._is_free_text: set[str] = set()
+        self._searches: set[str] = set()
+        """Ids of the calls of the client's search for tools."""
         self._lost_reasoning = False
         self._open: Object | None = None
         """The message that further text of the assistant belongs to."""
@@ -262,6 +277,8 @@ class _Items:
             case ToolCallPart():
                 self._add_call(part, place, state)
             case ProviderPart() if part.dialect == DIALECT and "type" in part.block:
+                if is_client_search(part.block):
+                    self._searches.add(str(part.block.get("call_id")))
                 self.rendered.append(self._with_id(part.block))
             case _:
                 replay.drop(part, place, self._rendering)
@@ -306,12 +323,14 @@ class _Items:
             item["arguments"] = call.arguments
         if item.get("call_id"):
             item["call_id"] = self._rendering.call_ids.of(call.tool_call_id)
+        self._searches.add(call.tool_call_id)
         self.rendered.append(self._with_id(item))
         return True
 
     def _add_call(self, call: ToolCallPart, place: Place, state: Mapping[str, object]) -> None:
         if self._add_search(call, place):
             return
+        self._searches.discard(call.tool_call_id)
         item: Object = {}
         is_item = state.get("type") in {"function_call", "custom_tool_call"}
         if is_item and state.get("status") != _UNFINISHED:
@@ -336,11 +355,7 @@ class _Items:
 
     def _add_result(self, result: ToolResultPart, place: Place) -> None:
         replay.note_error_flag(result, place, self._rendering)
-        found = own_item(result, self._rendering)
-        # The content may have been changed, as a budget of tokens does.
-        if found is not None and result.content == tools_said(found):
-            found["call_id"] = self._rendering.call_ids.of(result.tool_call_id)
-            self.rendered.append(found)
+        if self._add_found(result, place):
             return
         items = replay.result_items(result)
         output: str | list[Object]
@@ -360,6 +375,22 @@ class _Items:
         if caller is not None and caller.get("type") != "direct":
             item["caller"] = dict(caller)
         self.rendered.append(self._rendering.as_given(result, item))
+
+    def _add_found(self, result: ToolResultPart, place: Place) -> bool:
+        """Add the result of a search for tools of the client, and return whether it is one."""
+        found = own_item(result, self._rendering)
+        if found is None and result.tool_call_id not in self._searches:
+            return False
+        none: Object = {"type": f"{SEARCH}_output", "execution": "client", "status": "completed"}
+        none["tools"] = []
+        item = none if found is None else found
+        # A budget of tokens changes the content, and a result that was made up is a text alone.
+        if result.content and result.content != tools_said(item):
+            text = "the result of a search has tools and no text: its text is left out"
+            self._rendering.note(NoteCode.PART_DROPPED, text, place)
+        item["call_id"] = self._rendering.call_ids.of(result.tool_call_id)
+        self.rendered.append(item)
+        return True
 
     def _said(self, part: TextPart) -> Object:
         if part.refusal:

@@ -26,13 +26,25 @@ Object: TypeAlias = dict[str, object]
 IN_INPUT: Final = "deltafold_in_input"
 """Member of `extra` of a tool that the conversation declares, and not the list of tools."""
 
-_OF_EVERY_TOOL: Final = frozenset({"name", "description", IN_INPUT})
+WITHDRAWN: Final = "deltafold_withdrawn"
+"""Member of `extra` of a tool of the list that the conversation removed or defined anew.
+
+Only its own dialect has it in the list, beside the conversation.
+"""
+
+_MARKS: Final = frozenset({IN_INPUT, WITHDRAWN})
+
+_OF_EVERY_TOOL: Final = frozenset({"name", "description", *_MARKS})
 """Members of a tool that are no loss: all dialects send them, or none does."""
 
 
 def is_in_input(tool: ToolSpec, dialect: str) -> bool:
     """Return whether the conversation declares a tool, so that the list of tools has it not."""
     return tool.dialect == dialect and IN_INPUT in tool.extra
+
+
+def _is_withdrawn(tool: ToolSpec) -> bool:
+    return WITHDRAWN in tool.extra
 
 
 class NoteCode(StrEnum):
@@ -132,7 +144,7 @@ class Rendering:
     ) -> None:
         self.dialect = dialect
         self.messages = messages
-        self.tools = tools
+        self.tools = [tool for tool in tools if tool.dialect == dialect or not _is_withdrawn(tool)]
         self.config = config
         self.stream = stream
         self.model_id = config.model_id
@@ -165,6 +177,10 @@ class Rendering:
     def calls(self) -> Mapping[str, ToolCallPart]:
         """The calls of the conversation, by id."""
         return {call.tool_call_id: call for message in self.messages for call in message.tool_calls}
+
+    def without_withdrawn(self) -> None:
+        """Leave out the tools that the conversation removed, for a model that reads no removal."""
+        self.tools = [tool for tool in self.tools if not _is_withdrawn(tool)]
 
     def with_config(self, config: ModelConfig) -> Self:
         """Return the same request with other settings; notes and aliases are shared."""
@@ -233,7 +249,7 @@ class Rendering:
     def tool_members(self, tool: ToolSpec) -> Object:
         """Return the provider's members of a tool; note members of another dialect."""
         if not tool.extra or tool.dialect in {None, self.dialect}:
-            return {name: value for name, value in tool.extra.items() if name != IN_INPUT}
+            return {name: value for name, value in tool.extra.items() if name not in _MARKS}
         names = ", ".join(name for name in tool.extra if name not in _OF_EVERY_TOOL)
         if not names:
             return {}

@@ -5,9 +5,10 @@ Source: the protocol notes on anthropic-messages, parts 2 and 7.
 """
 
 from base64 import b64encode
+from collections.abc import Iterator, Sequence
 from typing import Final, cast
 
-from deltafold.contract import json_object
+from deltafold.contract import json_array, json_object
 from deltafold.dialects.anthropic_messages.render import DIALECT, OF_CALLS, TOOL_CHOICES
 from deltafold.dialects.envelopes import Item, joined
 from deltafold.dialects.found_tools import tools_said
@@ -26,7 +27,7 @@ from deltafold.dialects.reader import (
     thinking_of,
     tool_of,
 )
-from deltafold.dialects.rendered import IN_INPUT, Object
+from deltafold.dialects.rendered import IN_INPUT, WITHDRAWN, Object
 from deltafold.messages import (
     ContentPart,
     FileRefPart,
@@ -36,6 +37,7 @@ from deltafold.messages import (
     TextPart,
     ToolResultPart,
 )
+from deltafold.tool_specs import ToolSpec
 
 _MODES: Final = {word: mode for mode, word in TOOL_CHOICES.items()}
 _OF_SOURCE: Final = frozenset({"type", "media_type", "data", "url", "file_id"})
@@ -57,8 +59,7 @@ def read_body(reader: Reader) -> None:
         _read_message(reader, message, place)
     for tool, place in objects(reader.body.pop("tools", None), "tools"):
         _read_tool(reader, tool, place)
-    for message, place in messages:
-        _read_definitions(reader, message, place)
+    _read_changes(reader, messages)
     _read_tool_choice(reader)
     cache = reader.body.pop("cache_control", None)
     if cache is not None:
@@ -67,27 +68,57 @@ def read_body(reader: Reader) -> None:
 
 
 def _read_tool(reader: Reader, tool: Object, place: str) -> None:
-    if "input_schema" not in tool:
+    if "input_schema" in tool:
+        reader.tools.append(_function(reader, tool, place))
+    else:
         reader.provider_tool(tool)
-        return
+
+
+def _function(reader: Reader, tool: Object, place: str) -> ToolSpec:
     known = {"name", "description", "input_schema", "strict"}
     extra = {name: value for name, value in tool.items() if name not in known}
-    reader.tools.append(tool_of(reader, tool, as_object(tool["input_schema"], place), extra, place))
+    return tool_of(reader, tool, as_object(tool["input_schema"], place), extra, place)
 
 
-def _read_definitions(reader: Reader, message: Object, place: str) -> None:
-    """Declare the tools that a message defines; the list of tools has them in no request."""
-    content = message.get("content")
-    blocks = objects(cast("object", content), place) if isinstance(content, list) else ()
-    for block, where in blocks:
-        added = json_object(block.get("tool")) or block
-        tool = json_object(added.get("definition"))
-        if added.get("type") != "tool_definition" or tool is None or "input_schema" not in tool:
-            continue
-        if all(tool.get("name") != declared.name for declared in reader.tools):
-            _read_tool(reader, dict(tool), where)
-            extra = {**reader.tools[-1].extra, IN_INPUT: True}
-            reader.tools[-1] = reader.tools[-1].model_copy(update={"extra": extra})
+def _read_changes(reader: Reader, messages: Sequence[tuple[Object, str]]) -> None:
+    """Declare the tools that the messages define, the last definition of a name; mark the removed.
+
+    The list of tools stays as it is in each request; what is offered after the last message is what
+    other dialects declare.
+    """
+    defined: dict[str, ToolSpec] = {}
+    removed: set[str] = set()
+    for change, place in _changes(messages):
+        tool = json_object(change.get("tool")) or change
+        definition = json_object(tool.get("definition"))
+        if tool.get("type") == "tool_definition" and definition and "input_schema" in definition:
+            function = _function(reader, {**definition, IN_INPUT: True}, place)
+            # The last place: the tool is offered from there on.
+            defined.pop(function.name, None)
+            defined[function.name] = function
+            removed.discard(function.name)
+        elif tool.get("type") == "tool_reference" and isinstance(name := tool.get("name"), str):
+            if change.get("type") == "tool_removal":
+                removed.add(name)
+            elif change.get("type") == "tool_addition":
+                removed.discard(name)
+    for index, tool_in_list in enumerate(reader.tools):
+        if tool_in_list.name in removed or tool_in_list.name in defined:
+            extra = {**tool_in_list.extra, WITHDRAWN: True}
+            reader.tools[index] = tool_in_list.model_copy(update={"extra": extra})
+    reader.tools += [tool for name, tool in defined.items() if name not in removed]
+
+
+def _changes(messages: Sequence[tuple[Object, str]]) -> Iterator[tuple[Object, str]]:
+    """Yield the blocks that may change the tools; those of a compacted range are in its block."""
+    for message, place in messages:
+        content = message.get("content")
+        blocks = objects(cast("object", content), place) if isinstance(content, list) else ()
+        for block, where in blocks:
+            yield block, where
+            if block.get("type") == "compaction":
+                for change in json_array(block.get("tool_changes")):
+                    yield dict(json_object(change) or {}), where
 
 
 def _read_tool_choice(reader: Reader) -> None:

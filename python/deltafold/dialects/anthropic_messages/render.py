@@ -81,10 +81,12 @@ IDENTIFIERS: Final = Identifiers(
 
 def body_of(rendering: Rendering, config: AnthropicConfig) -> Object:
     """Return the request body."""
-    turns = _with_systems_in_place(turns_of(rendering, answers_after_run=True), rendering)
-    messages = _messages(turns, rendering)
     # A model without system messages between the turns gets their tools in the list.
     repeats = not takes_late_system(config.model_id, was_given=True)
+    if repeats:
+        rendering.without_withdrawn()
+    turns = _with_systems_in_place(turns_of(rendering, answers_after_run=True), rendering)
+    messages = _messages(turns, rendering)
     body: Object = {
         "model": config.model_id,
         "max_tokens": DEFAULT_MAX_TOKENS,

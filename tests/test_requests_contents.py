@@ -6,6 +6,7 @@ body or in a note, and the official client's types accept the body.
 
 import copy
 import json
+from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -89,3 +90,76 @@ def test_contents_in_one_conversation_are_sent_or_noted_together(dialect: str, s
 
 def is_blank(content: Any) -> bool:  # noqa: ANN401 - any content
     return getattr(content, "text", "said") == ""
+
+
+FILE = {"type": "container_upload", "file_id": "file_1"}
+UPLOAD = {"role": "user", "content": [FILE]}
+REFERENCE = {"type": "item_reference", "id": "msg_1"}
+APPROVAL = {"type": "mcp_approval_response", "approval_request_id": "r", "approve": True}
+ANSWER, GO = {"role": "assistant", "content": "Okay."}, {"role": "user", "content": "Go."}
+RULES = {"role": "system", "content": "Be brief."}
+
+Said = list[dict[str, Any]]
+NEEDED: dict[str, tuple[str, Said]] = {
+    "first": ("anthropic-messages", [UPLOAD, ANSWER, GO]),
+    "alone": ("anthropic-messages", [UPLOAD]),
+    "two parts": (
+        "anthropic-messages",
+        [{"role": "user", "content": [FILE, FILE]}, ANSWER, GO],
+    ),
+    "between": ("anthropic-messages", [GO, ANSWER, UPLOAD, ANSWER, GO]),
+    "two in a row": ("anthropic-messages", [UPLOAD, UPLOAD, ANSWER, GO]),
+    "alone in the input": ("openai-responses", [REFERENCE]),
+    "behind rules": ("openai-responses", [RULES, REFERENCE]),
+    "between answers": ("openai-responses", [GO, ANSWER, APPROVAL, ANSWER, GO]),
+}
+LEFT_OUT: dict[str, tuple[str, Said]] = {
+    "before a question": ("anthropic-messages", [UPLOAD, GO]),
+    "behind a question": ("anthropic-messages", [GO, UPLOAD, ANSWER, GO]),
+    "between a question and an item": ("openai-responses", [REFERENCE, GO]),
+}
+
+
+def sent(dialect: str, said: Said, target: str) -> tuple[list[Any], list[str]]:
+    """Return the messages of a request in another dialect, and the codes of its notes."""
+    name = LISTS.get(dialect, "messages")
+    request = parse_request({"model": "m", "max_tokens": 9, name: said}, dialect)
+    config = dialect_of(target).config_class.model_validate({"model_id": MODELS[target]})
+    made = dialect_of(target).render(request.messages, request.tools, config)
+    body: Any = json.loads(json.dumps(made.body))
+    return body[LISTS.get(target, "messages")], [str(note["code"]) for note in made.notes]
+
+
+@pytest.mark.parametrize("target", DIALECTS)
+@pytest.mark.parametrize("case", NEEDED)
+def test_a_text_stands_for_a_turn_of_the_user_that_the_request_needs(
+    case: str, target: str
+) -> None:
+    dialect, said = NEEDED[case]
+    if target == dialect:
+        return
+    messages, notes = sent(dialect, said, target)
+    roles = [message["role"] for message in messages if message["role"] != "system"]
+    assert roles
+    assert roles[0] == "user"
+    answers = [role in {"assistant", "model"} for role in roles]
+    assert not any(both == (True, True) for both in pairwise(answers))
+    kinds = ("container_upload", "item_reference", "mcp_approval_response")
+    assert any(f"[{kind} left out" in json.dumps(messages) for kind in kinds)
+    assert "part_replaced" in notes
+    assert "turn_added" not in notes
+
+
+@pytest.mark.parametrize("case", LEFT_OUT)
+def test_a_turn_of_the_user_that_the_request_does_not_need_is_left_out(case: str) -> None:
+    dialect, said = LEFT_OUT[case]
+    messages, notes = sent(dialect, said, "openai-chat")
+    assert messages == [one for one in said if one in (ANSWER, GO)]
+    assert notes == ["part_dropped"]
+
+
+def test_a_part_that_a_text_stands_for_has_one_note() -> None:
+    messages, notes = sent("anthropic-messages", [UPLOAD, ANSWER, GO], "openai-chat")
+    text = "[container_upload left out: it cannot be sent here]"
+    assert messages == [{"role": "user", "content": text}, ANSWER, GO]
+    assert notes == ["part_replaced"]

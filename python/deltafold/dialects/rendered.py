@@ -313,21 +313,38 @@ class Rendering:
             rendered = {name: value for name, value in rendered.items() if name not in names}
         return rendered
 
-    def note_foreign(self, part: MessagePart, place: Place) -> bool:
+    def _foreign_state(self, part: MessagePart) -> Mapping[str, object]:
+        """Return the data of the part's state if it is not of this dialect and model."""
+        state = part.provider_state
+        found = None if state is None else json_object(state.get("data"))
+        return {} if found is None or self.state(part) else found
+
+    def foreign_block(self, part: MessagePart) -> Mapping[str, object] | None:
+        """Return the block of another dialect if it is all that there is of a part."""
+        # A medium is in its part as well.
+        if part.provider_state is None or not isinstance(part, TextPart) or part.text:
+            return None
+        found = self._foreign_state(part)
+        block = json_object(found.get("block", found.get("item")))
+        is_blank = block is None or not str(block.get("text", "-")).strip()
+        return None if is_blank else block
+
+    def note_foreign(self, part: MessagePart, place: Place, *, is_replaced: bool = False) -> bool:
         """Note content and members that only the state of another dialect holds.
+
+        Args:
+            part: a part.
+            place: its position.
+            is_replaced: whether a text stands for the part, which has its own note.
 
         Returns:
             Whether the part is nothing but a block of another dialect.
         """
-        state = part.provider_state
-        found = None if state is None else json_object(state.get("data"))
-        if state is None or found is None or self.state(part):
+        state, found = part.provider_state, self._foreign_state(part)
+        if state is None or not found:
             return False
-        block = json_object(found.get("block", found.get("item")))
-        is_blank = block is None or not str(block.get("text", "-")).strip()
-        # A medium is in its part as well; of a text without text, the block is all there is.
-        is_foreign = not is_blank and isinstance(part, TextPart) and not part.text
-        if is_foreign:
+        is_foreign = self.foreign_block(part) is not None
+        if is_foreign and not is_replaced:
             self.note(
                 NoteCode.PART_DROPPED,
                 f"a block of {state.get('dialect')} has no form in {self.dialect}",

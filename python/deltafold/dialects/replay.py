@@ -196,12 +196,13 @@ def result_and_media(
 
 def stand_in(part: MessagePart, place: Place, rendering: Rendering) -> str:
     """Note a part that cannot be sent at its position, and return the text that replaces it."""
-    rendering.note(
-        NoteCode.PART_REPLACED, f"{rendering.dialect} takes no such {part.kind} here", place
-    )
+    kind, block = str(part.kind), rendering.foreign_block(part)
+    if block:
+        kind = str(block.get("type") or next(iter(block)))
+    rendering.note(NoteCode.PART_REPLACED, f"{rendering.dialect} takes no such {kind} here", place)
     if isinstance(part, ImagePart | FileRefPart):
         return source_of(part).shown
-    return f"[{part.kind} left out: it cannot be sent here]"
+    return f"[{kind} left out: it cannot be sent here]"
 
 
 def inline_text(source: Source) -> str | None:

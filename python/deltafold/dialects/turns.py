@@ -5,22 +5,24 @@ In: messages.  Out: turns, each with its parts and their positions.
 Laws: the results of a turn's calls follow the turn directly, in one turn, in the order of the
 calls. A result without a call keeps its position. An incomplete call is sent only if it has a
 result. A system message between the turns stays there, so that a request is a prefix of the next
-one. Of an answer that another model took over (`handovers.py`), neither the thinking and the calls
-before that nor the results of these calls are sent. Nothing else is moved.
+one. A message of which nothing can be sent is left out; for one of the user before the first answer
+or between two answers, a text stands. Of an answer that another model took over (`handovers.py`),
+neither the thinking and the calls before that nor the results of these calls are sent. Nothing else
+is moved.
 Source: the protocol notes on anthropic-messages, part 7, on bedrock-converse, part 6, on
 openai-chat, part 8, and on gemini, part 8.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import Final, cast
 
 from deltafold.contract import json_object
 from deltafold.dialects.found_tools import said_elsewhere, tools_said
 from deltafold.dialects.handovers import is_state_after, left_out
 from deltafold.dialects.rendered import NoteCode, Object, Place, Rendering
-from deltafold.dialects.replay import message_members, system_texts
+from deltafold.dialects.replay import message_members, stand_in, system_texts
 from deltafold.fallbacks import Boundary, last_boundary
 from deltafold.messages import (
     Message,
@@ -103,7 +105,7 @@ def turns_of(rendering: Rendering, *, answers_after_run: bool = False) -> list[T
     results: list[tuple[Place, MessagePart]] = []
     names: dict[str, str] = {}
     for number, message in enumerate(messages):
-        placed = _placed(number, message, rendering)
+        placed = _placed(number, message, rendering, turns)
         is_open = number > last_user
         if message.role is Role.TOOL:
             parts = tuple(item for item in placed if item[0] in strays)
@@ -142,7 +144,7 @@ def _unpaired(rendering: Rendering, last_user: int) -> list[Turn]:
     """Return the turns of a conversation without calls and results, as most begin."""
     turns: list[Turn] = []
     for number, message in enumerate(rendering.messages):
-        placed = _placed(number, message, rendering)
+        placed = _placed(number, message, rendering, turns)
         if message.role is not Role.TOOL and not _is_lost(message, placed):
             is_open, model_id = number > last_user, message.meta.model_id
             turns.append(Turn(message.role, placed, {}, model_id, is_open))
@@ -154,13 +156,38 @@ def _is_lost(message: Message, placed: Sequence[tuple[Place, MessagePart]]) -> b
     return message.role is not Role.ASSISTANT and bool(message.parts) and not placed
 
 
+def _is_needed(number: int, message: Message, rendering: Rendering, turns: Sequence[Turn]) -> bool:
+    """Return whether nothing is left of a message of the user, and the request needs its turn.
+
+    Without it, the assistant would begin or go on with its own answer, or no turn would be left.
+    """
+    if message.role is not Role.USER or not message.parts:
+        return False
+    if any(rendering.foreign_block(part) is None for part in message.parts):
+        return False
+    before = next((turn.role for turn in reversed(turns) if turn.role is not Role.SYSTEM), None)
+    after = next(
+        (
+            other.role
+            for other in islice(rendering.messages, number + 1, None)
+            if other.role in {Role.USER, Role.ASSISTANT}
+        ),
+        None,
+    )
+    if before is None:
+        return after is not Role.USER
+    return before is after is Role.ASSISTANT
+
+
 def _placed(
-    number: int, message: Message, rendering: Rendering
+    number: int, message: Message, rendering: Rendering, turns: Sequence[Turn]
 ) -> tuple[tuple[Place, MessagePart], ...]:
     """Return the parts of a message with their positions; note what only foreign state holds.
 
-    A part without a text that is nothing but a block of another dialect is left out.
+    A part without a text that is nothing but a block of another dialect is left out, or a text
+    stands for it; `turns` are those before the message.
     """
+    is_needed = _is_needed(number, message, rendering, turns)
     placed: list[tuple[Place, MessagePart]] = []
     for index, given in _own_parts(number, message, rendering):
         place = Place(number, index)
@@ -168,8 +195,12 @@ def _placed(
         if part is not given:
             text = f"a block of {given.kind} names tools: its text stands for it"
             rendering.note(NoteCode.PART_REPLACED, text, place)
-        elif part.provider_state is not None and rendering.note_foreign(part, place):
-            continue
+        elif part.provider_state is not None and rendering.note_foreign(
+            part, place, is_replaced=is_needed
+        ):
+            if not is_needed:
+                continue
+            part = TextPart(text=stand_in(part, place, rendering))
         if isinstance(part, ToolResultPart) and isinstance(part.content, list):
             for inside in part.content:
                 rendering.note_foreign(inside, place)

@@ -8,21 +8,21 @@ import json
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import httpx2
 import pytest
 from starlette.requests import Request
 
-from deltafold import OpenAIChatModel
+from deltafold import OpenAIChatModel, Transcoder, encode_message, fold, parse_request
 from deltafold.dialects import dialect_of
 from deltafold.gateway import Asked, MemoryStore, create_app
 from deltafold.models.adapters import adapter_of
 from deltafold.models.base import Model
 from deltafold.testing import Recording, ReplayServer
 from gateways import served
-from native_clients import Body, NativeClient, first_request
-from signed_answers import SIGNED, Signed, thinking_chat
+from native_clients import Body, NativeClient, events, first_request
+from signed_answers import SIGNED, Signed, thinking_chat, typed_events
 
 MARK: Final = "eyJkZWx0YWZvbGQi"
 CLIENTS: Final = ("anthropic-messages", "openai-responses", "gemini", "openai-chat")
@@ -286,3 +286,76 @@ def test_a_stored_response_keeps_the_model_that_made_it() -> None:
                 server.queue(recorded(answer, streams=False))
                 httpx2.post(f"{url}/v1/responses", json={**more, "model": name})
             assert ("ENCRYPTED" in sent(server)) is wanted
+
+
+def message_of(texts: Sequence[str], *, stream: bool) -> bytes:
+    """Write a Responses answer: reasoning, and a message with a content for each text."""
+    reasoning: Body = {"type": "reasoning", "id": "rs1", "summary": [], "encrypted_content": "ENC"}
+    begun: Body = {"type": "message", "id": "m1", "role": "assistant", "status": "in_progress"}
+    empty: Body = {"type": "output_text", "text": "", "annotations": []}
+    contents = [{**empty, "text": text} for text in texts]
+    message = {**begun, "status": "completed", "content": contents}
+    head: Body = {"id": "resp_1", "object": "response", "model": "gpt-5"}
+    done = {**head, "status": "completed", "output": [reasoning, message]}
+    if not stream:
+        return json.dumps(done).encode()
+    written: list[Body] = [
+        {"type": "response.created", "response": {**head, "output": []}},
+        {"type": "response.output_item.done", "output_index": 0, "item": reasoning},
+        {"type": "response.output_item.added", "output_index": 1, "item": {**begun, "content": []}},
+    ]
+    for index, content in enumerate(contents):
+        at = {"item_id": "m1", "output_index": 1, "content_index": index}
+        text = content["text"]
+        written += [
+            {"type": "response.content_part.added", **at, "part": empty},
+            {"type": "response.output_text.delta", **at, "delta": text},
+            {"type": "response.output_text.done", **at, "text": text},
+            {"type": "response.content_part.done", **at, "part": content},
+        ]
+    written.append({"type": "response.output_item.done", "output_index": 1, "item": message})
+    return typed_events([*written, {"type": "response.completed", "response": done}])
+
+
+@pytest.mark.parametrize(
+    "texts", [["a"], ["a", "b"], ["a", "b", "c"], ["a\n\n", "é😀", "c", "d", "e"], ["", "b"]]
+)
+@pytest.mark.parametrize("place", ["reasoning_details", "thinking_blocks"])
+@both_ways
+def test_a_message_of_several_contents_returns_as_it_was_made(
+    texts: list[str], place: Literal["reasoning_details", "thinking_blocks"], *, streams: bool
+) -> None:
+    body = message_of(texts, stream=streams)
+    if streams:
+        encoder = Transcoder("openai-responses", "openai-chat", envelope=True, signatures=place)
+        given = encoder.feed(body) + encoder.close()
+        deltas = [event["choices"][0]["delta"] for event in events(given)]
+        content = "".join(delta.get("content") or "" for delta in deltas)
+        answer = {"content": content, place: [one for d in deltas for one in d.get(place, [])]}
+    else:
+        message = fold(body, "openai-responses")
+        encoded = encode_message(message, "openai-chat", envelope=True, signatures=place)
+        answer = json.loads(encoded.body)["choices"][0]["message"]
+    parsed = parse_request({"messages": [{"role": "assistant", **answer}]}, "openai-chat")
+    assert [note["code"] for note in parsed.notes] == []
+    config = dialect_of("openai-responses").config_class.model_validate({"model_id": "gpt-5"})
+    rendered = dialect_of("openai-responses").render(list(parsed.messages), [], config)
+    made = json.loads(message_of(texts, stream=False))["output"]
+    assert json.loads(json.dumps(rendered.body["input"])) == made
+
+
+@both_ways
+def test_a_client_of_chat_sends_the_ids_of_a_message_back(*, streams: bool) -> None:
+    texts = ["a", "b", "c"]
+
+    def write(_: str, *, stream: bool) -> bytes:
+        return message_of(texts, stream=stream)
+
+    answer = Signed("contents", "openai-responses", write, ("ENC",), "gpt-5", ("gpt-5",), ())
+    with servers(1) as (server,):
+        chat = Chat("openai-chat", streams=streams)
+        for _ in range(2):
+            server.queue(recorded(answer, streams=streams))
+            chat.ask(upstream(answer, server.url))
+        made = json.loads(message_of(texts, stream=False))["output"]
+        assert json.loads(sent(server))["input"][1:3] == made

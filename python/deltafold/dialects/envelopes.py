@@ -51,7 +51,7 @@ class Envelope:
     """An opened envelope.
 
     Attributes:
-        state: the provider state; None in an envelope of a newer version.
+        state: the provider state; None for a part without one, and in a newer version.
         redacted: whether the provider withholds the reasoning.
         tool_call_id: id of the call that the state belongs to, if its place cannot tell.
         span: piece of the message that the state belongs to, if its place cannot tell.
@@ -61,6 +61,11 @@ class Envelope:
     redacted: bool = False
     tool_call_id: str | None = None
     span: Span | None = None
+
+    @property
+    def is_unreadable(self) -> bool:
+        """Whether a newer version wrote the envelope."""
+        return self.state is None and self.span is None
 
     def thinking(self, text: str) -> ThinkingPart:
         """Return the piece of reasoning that has this state."""
@@ -107,6 +112,9 @@ def _members(text: object) -> Mapping[str, object]:
 
 def _opened(members: Mapping[str, object]) -> Envelope | None:
     dialect, model_id, data = members.get("dialect"), members.get("modelId"), members.get("data")
+    span = _span(members)
+    if members.keys() == {"deltafold", "text"}:
+        return Envelope(None, span=span) if span is not None else None
     if not isinstance(dialect, str) or not isinstance(model_id, str) or not isinstance(data, dict):
         return None
     if not dialect or data.keys() & _OF_REQUESTS:
@@ -119,7 +127,7 @@ def _opened(members: Mapping[str, object]) -> Envelope | None:
         state,
         redacted=members.get("redacted") is True,
         tool_call_id=call_id if isinstance(call_id, str) else None,
-        span=_span(members),
+        span=span,
     )
 
 

@@ -114,7 +114,7 @@ class Reader:
         return envelopes
 
     def _note_opened(self, envelope: Envelope, place: str) -> None:
-        if envelope.state is None:
+        if envelope.is_unreadable:
             message = f"{place}: the envelope of a newer deltafold is left out"
             self._notes.append({"code": NoteCode.ENVELOPE_DROPPED.value, "message": message})
 

@@ -61,20 +61,22 @@ def of_kind(envelopes: list[Envelope], kind: Literal["text", "thinking"]) -> lis
     A stream writes the state of a piece again where it changed after the end of the piece, as that
     of a Responses message does: the last one counts.
     """
-    found = [
-        envelope
-        for envelope in envelopes
-        if envelope.tool_call_id is None
-        and kind == ("thinking" if envelope.span is None else envelope.span.kind)
-    ]
-    return [
-        one
-        for one, after in zip(found, [*found[1:], None], strict=False)
-        if not _is_same(one, after)
-    ]
+    last: dict[object, Envelope] = {}
+    for number, envelope in enumerate(envelopes):
+        of = "thinking" if envelope.span is None else envelope.span.kind
+        if envelope.tool_call_id is None and of == kind:
+            last[_piece(envelope) or number] = envelope
+    return list(last.values())
 
 
-def _is_same(one: Envelope, after: Envelope | None) -> bool:
-    """Return whether two envelopes are of one piece."""
-    span = one.span
-    return span is not None and span.start < span.end and after is not None and span == after.span
+def _piece(envelope: Envelope) -> tuple[object, ...]:
+    """Return what the envelopes of one piece have in common; nothing if they cannot tell.
+
+    Several pieces without text begin at one position, so that only the id of an item tells them
+    apart.
+    """
+    span, state = envelope.span, envelope.state or {}
+    if span is None or span.start < span.end:
+        return () if span is None else span
+    item_id = cast("Object", state.get("data", {})).get("id")
+    return (*span, state["dialect"], item_id) if isinstance(item_id, str) else ()

@@ -8,8 +8,9 @@ use std::collections::BTreeSet;
 use super::head::Page;
 use super::parts::{Call, TextKind, member, text};
 use super::settings::Settings;
+use super::spans::Span;
 use crate::base64;
-use crate::json::{compact, object};
+use crate::json::{ObjectWriter, compact, object};
 
 /// Provider state, read.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,8 +69,8 @@ pub struct Owner<'a> {
     pub redacted: bool,
     /// Id of the call.
     pub call_id: Option<&'a str>,
-    /// Kind of the text, and its first and last position among all characters of this kind.
-    pub span: Option<(TextKind, usize, usize)>,
+    /// Position of the text.
+    pub span: Option<Span>,
 }
 
 impl<'a> Owner<'a> {
@@ -98,8 +99,7 @@ pub fn call_envelope(page: &Page, dialect: &str, call: &Call) -> Option<String> 
 ///
 /// Its beginning is that of the JSON object `{"deltafold":1,…}`, so that the reader of the next request recognises it.
 pub fn envelope(state: &State<'_>, owner: &Owner<'_>) -> String {
-    let json = object(|envelope| {
-        envelope.number("deltafold", 1);
+    sealed(|envelope| {
         envelope.text("dialect", &state.dialect);
         envelope.text("modelId", &state.model_id);
         if state.data.starts_with('{') {
@@ -113,10 +113,26 @@ pub fn envelope(state: &State<'_>, owner: &Owner<'_>) -> String {
         if let Some(id) = owner.call_id {
             envelope.text("toolCallId", id);
         }
-        if let Some((kind, start, end)) = owner.span {
-            let name = if kind == TextKind::Thinking { "thinking" } else { "text" };
-            envelope.json(name, &format!("[{start},{end}]"));
-        }
+        write_span(envelope, owner);
+    })
+}
+
+/// Return the envelope of a part without state, which says where the part begins and ends.
+pub fn empty_envelope(owner: &Owner<'_>) -> String {
+    sealed(|envelope| write_span(envelope, owner))
+}
+
+fn write_span(envelope: &mut ObjectWriter<'_>, owner: &Owner<'_>) {
+    if let Some((kind, start, end)) = owner.span {
+        let name = if kind == TextKind::Thinking { "thinking" } else { "text" };
+        envelope.json(name, &format!("[{start},{end}]"));
+    }
+}
+
+fn sealed(write: impl FnOnce(&mut ObjectWriter<'_>)) -> String {
+    let json = object(|envelope| {
+        envelope.number("deltafold", 1);
+        write(envelope);
     });
     let mut out = String::with_capacity(json.len() * 4 / 3 + 4);
     base64::encode_into(json.as_bytes(), &mut out);

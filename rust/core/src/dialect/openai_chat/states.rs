@@ -3,7 +3,10 @@
 //! Laws: each entry of a list has a number of its own, because clients join the entries of one number.  An envelope names
 //! the piece that it belongs to, because a Chat message has one text and one reasoning.  A message has one `extra_content`.
 
-use crate::encode::{Call, Owner, Page, Place, Spans, State, TextPart, envelope, write_compact};
+use crate::encode::{
+    Call, Owner, Page, Place, Span, Spans, State, TextKind, TextPart, empty_envelope, envelope,
+    write_compact,
+};
 use crate::json::{members, object, write_list, write_members, write_string};
 
 const DIALECT: &str = "openai-chat";
@@ -12,6 +15,8 @@ const DIALECT: &str = "openai-chat";
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct States {
     pub(super) spans: Spans,
+    /// End of the last text with an envelope.
+    sealed: Option<usize>,
     /// Number of the entries so far.
     entries: usize,
     has_extra: bool,
@@ -42,19 +47,42 @@ impl States {
 
     /// Return the members of the message that carry a part's state, as a JSON object; a note where nothing may carry it.
     pub(super) fn of_text(&mut self, page: &mut Page, part: &TextPart) -> Option<String> {
-        let state = State::read(part.state.as_deref()?);
+        let span = self.spans.of(part);
+        let Some(state) = part.state.as_deref() else { return self.of_further(page, span) };
+        let state = State::read(state);
         if state.is_own(&page.settings, DIALECT) {
             let mut out = String::new();
             write_compact(&mut out, state.data);
             return out.starts_with('{').then_some(out);
         }
-        let owner = Owner { redacted: part.redacted, span: self.spans.of(part), call_id: None };
+        let owner = Owner { redacted: part.redacted, span, call_id: None };
         let signature = signature(page, &state, &owner);
         let is_taken = self.has_extra && page.settings.signatures == Place::ExtraContent;
         let Some(signature) = signature.filter(|_| !is_taken) else {
             return note(page, &state);
         };
+        self.seal(span);
         Some(self.members(page.settings.signatures, &signature, None))
+    }
+
+    /// Return the members that separate two texts without state, which may be contents of one message.
+    ///
+    /// A stream without state before them has no such message.
+    fn of_further(&mut self, page: &Page, span: Option<Span>) -> Option<String> {
+        let place = page.settings.signatures;
+        let is_list = matches!(place, Place::ReasoningDetails | Place::ThinkingBlocks);
+        let sealed = self.sealed.filter(|_| page.settings.envelope && is_list)?;
+        span.filter(|(kind, start, _)| *kind == TextKind::Text && sealed < *start)?;
+        self.seal(span);
+        let mut quoted = String::new();
+        write_string(&mut quoted, &empty_envelope(&Owner { span, ..Owner::default() }));
+        Some(self.members(place, &quoted, None))
+    }
+
+    fn seal(&mut self, span: Option<Span>) {
+        if let Some((TextKind::Text, _, end)) = span {
+            self.sealed = self.sealed.max(Some(end));
+        }
     }
 
     /// Return the members that carry the state of a call of another dialect; a note where nothing may carry it.

@@ -195,12 +195,15 @@ impl Writer for ChatWriter {
     }
 
     fn close_text(&mut self, page: &mut Page, part: &TextPart) {
+        if page.settings.envelope {
+            self.states.spans.end(part);
+        }
         self.state(page, part);
     }
 
     fn bare(&mut self, page: &mut Page, part: &TextPart) {
         self.states.spans.open(part);
-        self.state(page, part);
+        self.close_text(page, part);
     }
 
     fn late(&mut self, page: &mut Page, part: &TextPart, riders: Riders<'_>) {

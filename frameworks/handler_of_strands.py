@@ -37,7 +37,8 @@ def _without_index(event: dict[str, Any]) -> dict[str, Any]:
 
 async def handled(chunks: AsyncIterator[Any]) -> AsyncIterator[Any]:
     """Yield the adapter's events of the chunks of a stream."""
-    decoder, folded, events = Decoder("bedrock-converse"), MessageAssembler(), Events()
+    decoder, folded = Decoder("bedrock-converse"), MessageAssembler()
+    events = Events("filter")
     index = 0
 
     def told(batch: Any) -> list[Any]:

@@ -584,7 +584,7 @@ def test_only_a_call_of_the_serving_model_is_the_reason_for_the_end(case: str, w
 
 def transcoded(pieces: list[bytes], target: str, **options: Any) -> bytes:  # noqa: ANN401 - those of an encoder
     transcoder = Transcoder(CLAUDE, target, **options)
-    return b"".join(map(transcoder.feed, pieces)) + transcoder.close()
+    return b"".join([*map(transcoder.feed, pieces), transcoder.close()])
 
 
 def test_a_whole_answer_in_its_own_protocol_has_every_block() -> None:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
 from deltafold.dialects import parse_request
+from deltafold.dialects.openai_responses.client_tools import flat_name
 from deltafold.integrations.carried import MEMBER
 from deltafold.integrations.openai_agents.events import PROVIDER_DATA
 from deltafold.integrations.outlines import Outline, parts_of_outline
@@ -76,9 +77,9 @@ def _outlined(items: Sequence[Item]) -> tuple[Sequence[Item], list[MessagePart]]
             case "reasoning":
                 thinking += _texts(item.get("summary")) + _texts(item.get("content"))
             case "function_call":
-                calls[str(item["call_id"])] = (item["name"], item["arguments"])
+                calls[str(item["call_id"])] = (flat_name(item), item["arguments"])
             case "custom_tool_call" if str(item["call_id"]) in named:
-                calls[str(item["call_id"])] = (item["name"], item["input"])
+                calls[str(item["call_id"])] = (flat_name(item), item["input"])
             case _:
                 pass
     parts = parts_of_outline(cast("Outline", known["parts"]), text, thinking, calls)

@@ -113,7 +113,7 @@ def _members(text: object) -> Mapping[str, object]:
 def _opened(members: Mapping[str, object]) -> Envelope | None:
     dialect, model_id, data = members.get("dialect"), members.get("modelId"), members.get("data")
     span = _span(members)
-    if members.keys() == {"deltafold", "text"}:
+    if set(members) == {"deltafold", "text"}:
         return Envelope(None, span=span) if span is not None else None
     if not isinstance(dialect, str) or not isinstance(model_id, str) or not isinstance(data, dict):
         return None

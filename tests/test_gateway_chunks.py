@@ -17,9 +17,9 @@ def joined(*answers: Message) -> list[Message]:
 
 
 def test_a_text_that_was_cut_within_a_word_is_one_text() -> None:
-    pieces = [Message.assistant(text) for text in ("the ti", "de in Lond", "on.", "")]
+    pieces = [Message.assistant(text) for text in ("The t", "ide at ", "five.", "")]
     (answer,) = joined(*pieces, Message.assistant(CALL))
-    assert answer.parts == [TextPart(text="the tide in London."), CALL]
+    assert answer.parts == [TextPart(text="The tide at five."), CALL]
 
 
 def test_reasoning_and_signed_parts_keep_their_places() -> None:

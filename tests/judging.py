@@ -19,11 +19,14 @@ from typing import NamedTuple, TypeAlias, cast
 
 import deltafold
 from corpus import CORPUS
+from deltafold.fallbacks import calls_before_fallback
 
 Call: TypeAlias = tuple[str | None, str, object]
 
 # Ids that a recording lacks are made from the id of the run.
 RUN = "judged"
+# Targets whose calls wait for what follows them, or that can say which model made them.
+HELD_CALLS = {"anthropic-messages", "gemini", "ollama"}
 # The word of each target for a finish reason of the contract.
 WORDS: dict[str, dict[str, str]] = {
     "openai-chat": {
@@ -293,6 +296,14 @@ def object_of(arguments: object) -> object:
 
 def wanted_finishes(source: Source, target: str) -> set[str]:
     """Return the words that a client of the target may read for the finish reason."""
+    if target in HELD_CALLS or not calls_before_fallback(source.message.parts):
+        return words_of_end(source, target)
+    # A call of the model that declined was written: the answer ends as one of a filter.
+    return {WORDS.get(target, {}).get("content_filter", "content_filter")}
+
+
+def words_of_end(source: Source, target: str) -> set[str]:
+    """Return the words of the target for the finish reason of the message."""
     meta = source.message.meta
     reason = meta.finish_reason.value if meta.finish_reason else "stop"
     if target == "langchain":

@@ -18,6 +18,7 @@ import pytest
 import deltafold
 from corpus import CORPUS, needs_corpus
 from deltafold.dialects import dialect_of
+from deltafold.dialects.rendered import IN_INPUT
 from deltafold.messages import Role
 from sessions import view
 
@@ -79,4 +80,6 @@ def rendered(dialect: str, parsed: Any, config: Any) -> list[Any]:  # noqa: ANN4
         and messages[number - 1].role is not Role.ASSISTANT
     ]
     ends = [*cuts, len(messages)]
-    return [dialect_of(dialect).render(messages[:end], parsed.tools, config).body for end in ends]
+    # A tool that an item declares is unknown before the item; the item declares it in its dialect.
+    tools = [tool for tool in parsed.tools if tool.dialect != dialect or IN_INPUT not in tool.extra]
+    return [dialect_of(dialect).render(messages[:end], tools, config).body for end in ends]

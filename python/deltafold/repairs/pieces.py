@@ -3,11 +3,10 @@
 In: messages.  Out: their pieces, and the questions that repairing asks about them.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from deltafold.contract import json_object
 from deltafold.dialects.replay import compact
 from deltafold.dialects.turns import OPENING
 from deltafold.fallbacks import Boundary
@@ -19,7 +18,6 @@ from deltafold.messages import (
     ProviderPart,
     Role,
     TextPart,
-    ThinkingPart,
     ToolCallPart,
     ToolResultPart,
 )
@@ -39,7 +37,7 @@ class Piece:
     boundary: Boundary | None = None
     """The boundary of an answer that another model took over, before or after the part."""
     defect: str | None = None
-    """Why a block of a tool that the provider runs is refused, None if it is not."""
+    """The reason why the provider refuses a block of its own tool, None if it takes it."""
 
     @property
     def is_before_fallback(self) -> bool:
@@ -53,7 +51,7 @@ class Piece:
 
     @property
     def is_left_out(self) -> bool:
-        """Whether the part is a call or a server tool that never ran, and that nobody is sent."""
+        """Whether no provider is sent the part: a call or a server tool that never ran."""
         if self.defect is not None:
             return True
         if not isinstance(self.part, ToolCallPart) or self.answer is not None:
@@ -154,76 +152,6 @@ def is_blank(part: MessagePart, said: str) -> bool:
     """Return whether a text is blank and carries nothing that must go back to its provider."""
     is_bare = isinstance(part, TextPart) and not part.annotations
     return is_bare and not said and part.provider_state is None
-
-
-def item_of(part: MessagePart) -> Mapping[str, object]:
-    """Return the members of the provider's item that a part was."""
-    return json_object((part.provider_state or {}).get("data")) or {}
-
-
-def item_id(part: MessagePart) -> object:
-    """Return the id of the provider's item that a part was."""
-    return item_of(part).get("id")
-
-
-def followers(speakers: Sequence[Turn], dialect: str) -> list[MessagePart | None]:
-    """Return, for each of neighbouring turns, the first item of the provider in a later one."""
-    found: list[MessagePart | None] = []
-    following: MessagePart | None = None
-    for turn in reversed(speakers):
-        found.append(following)
-        items = (
-            piece.part
-            for piece in turn.pieces
-            if follows(piece.part) and not piece.is_left_out and not _is_foreign(piece, dialect)
-        )
-        following = next(items, following)
-    return found[::-1]
-
-
-def with_followers(
-    parts: Sequence[MessagePart],
-    following: MessagePart | None,
-    *,
-    lost_id: Callable[[MessagePart], bool],
-) -> list[MessagePart]:
-    """Return the parts without the reasoning that no item follows.
-
-    Encrypted reasoning before an answer that lost its id goes back without an id too: only an id
-    binds it to the answer.
-
-    Args:
-        parts: the parts of a turn.
-        following: the first item after the turn, before anyone else speaks.
-        lost_id: whether an item has no id any more, so that it refuses reasoning with an id.
-    """
-    kept: list[MessagePart] = []
-    for part in reversed(parts):
-        if isinstance(part, ThinkingPart):
-            if following is None:
-                continue
-            if item_id(part) and lost_id(following):
-                unbound = _without_id(part)
-                kept += [] if unbound is None else [unbound]
-                continue
-        elif follows(part):
-            following = part
-        kept.append(part)
-    return kept[::-1]
-
-
-def _without_id(part: ThinkingPart) -> ThinkingPart | None:
-    """Return encrypted reasoning without its id, None if it is not encrypted."""
-    item = item_of(part)
-    if not item.get("encrypted_content"):
-        return None
-    rest = {name: value for name, value in item.items() if name != "id"}
-    state = {**(part.provider_state or {}), "data": rest}
-    return part.model_copy(update={"provider_state": state})
-
-
-def _is_foreign(piece: Piece, dialect: str) -> bool:
-    return isinstance(piece.part, ProviderPart) and piece.part.dialect != dialect
 
 
 def follows(part: MessagePart) -> bool:

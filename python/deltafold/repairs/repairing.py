@@ -18,7 +18,6 @@ from deltafold.dialects.acceptance import (
     BLANK_TEXT_PARTS_THINKING,
     CALL_IDS_RETURN,
     CALLS_NEED_NO_RESULT,
-    answer_needs_its_id,
     arguments_may_be_any_text,
     assistant_may_begin,
     refused_medium,
@@ -45,22 +44,20 @@ from deltafold.messages import (
     ToolResultPart,
 )
 from deltafold.pairing import answered_calls
+from deltafold.repairs.lone_reasoning import followers, with_followers
 from deltafold.repairs.pieces import (
     Piece,
     Turn,
     as_message,
     as_said,
-    followers,
     holds_something,
     home,
     id_of,
     is_answer,
     is_blank,
     is_said_by_user,
-    item_of,
     opening_beside,
     speaks,
-    with_followers,
 )
 from deltafold.repairs.problems import REFUSED_BY, Problem, ProblemCode, Report
 from deltafold.repairs.server_tools import block_without_caller, mark_unpaired, without_caller
@@ -581,7 +578,7 @@ class _Mender:
         """
         if self._dialect not in REFUSED_BY[ProblemCode.LONE_REASONING]:
             return parts
-        kept = with_followers(parts, following, lost_id=self._lost_id)
+        kept = with_followers(parts, following, dialect=self._dialect, model_id=self._model_id)
         if kept != parts:
             what = "it is left out" if len(kept) < len(parts) else "its id is left out"
             self._found(
@@ -591,21 +588,6 @@ class _Mender:
                 turn.number,
             )
         return kept
-
-    def _lost_id(self, part: MessagePart) -> bool:
-        """Return whether an answer goes back without the id of its item, where it needs one."""
-        if not answer_needs_its_id(self._dialect, self._model_id):
-            return False
-        if isinstance(part, ProviderPart):
-            return part.dialect != self._dialect
-        if not isinstance(part, TextPart):
-            return False
-        state = part.provider_state or {}
-        is_own = state.get("dialect") == self._dialect and (
-            self._model_id is None or is_state_of(state, self._model_id)
-        )
-        item = item_of(part)
-        return not is_own or not item.get("id") or item.get("status") == "in_progress"
 
     def _begin(self, messages: list[Message], given: Sequence[Message]) -> list[Message]:
         """Ensure that there is a message, and that the user speaks first."""

@@ -93,7 +93,7 @@ pub struct Settings {
     /// Hold thinking back until its part ends, so that it can have the id that comes with its encrypted form
     /// (openai-responses).
     pub hold: bool,
-    /// What becomes of the calls of a model that another one may take over from.
+    /// Treatment of the calls of a model that another one may take over from.
     pub declined_calls: DeclinedCalls,
     /// Write thinking as raw reasoning and not as its summary (openai-responses).
     pub raw_reasoning: bool,

@@ -108,6 +108,7 @@ NEEDED: dict[str, tuple[str, Said]] = {
         [{"role": "user", "content": [FILE, FILE]}, ANSWER, GO],
     ),
     "between": ("anthropic-messages", [GO, ANSWER, UPLOAD, ANSWER, GO]),
+    "behind the last answer": ("anthropic-messages", [GO, ANSWER, UPLOAD]),
     "two in a row": ("anthropic-messages", [UPLOAD, UPLOAD, ANSWER, GO]),
     "alone in the input": ("openai-responses", [REFERENCE]),
     "behind rules": ("openai-responses", [RULES, REFERENCE]),

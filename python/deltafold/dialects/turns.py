@@ -5,8 +5,8 @@ In: messages.  Out: turns, each with its parts and their positions.
 Laws: the results of a turn's calls follow the turn directly, in one turn, in the order of the
 calls. A result without a call keeps its position. An incomplete call is sent only if it has a
 result. A system message between the turns stays there, so that a request is a prefix of the next
-one. A message of which nothing can be sent is left out; for one of the user before the first answer
-or between two answers, a text stands. Of an answer that another model took over (`handovers.py`),
+one. A message of which nothing can be sent is left out; the only message of the user before an
+answer is replaced by a text. Of an answer that another model took over (`handovers.py`),
 neither the thinking and the calls before that nor the results of these calls are sent. Nothing else
 is moved.
 Source: the protocol notes on anthropic-messages, part 7, on bedrock-converse, part 6, on
@@ -160,6 +160,7 @@ def _is_needed(number: int, message: Message, rendering: Rendering, turns: Seque
     """Return whether nothing is left of a message of the user, and the request needs its turn.
 
     Without it, the assistant would begin or go on with its own answer, or no turn would be left.
+    The message before the next answer counts already, so that the next request repeats this one.
     """
     if message.role is not Role.USER or not message.parts:
         return False
@@ -174,9 +175,7 @@ def _is_needed(number: int, message: Message, rendering: Rendering, turns: Seque
         ),
         None,
     )
-    if before is None:
-        return after is not Role.USER
-    return before is after is Role.ASSISTANT
+    return before in {None, Role.ASSISTANT} and after is not Role.USER
 
 
 def _placed(

@@ -39,6 +39,8 @@ from deltafold.messages import (
 )
 from deltafold.tool_specs import ToolSpec
 
+_CHANGING: Final = frozenset({"compaction", "tool_addition", "tool_definition", "tool_removal"})
+"""Types of the blocks that change the tools."""
 _MODES: Final = {word: mode for mode, word in TOOL_CHOICES.items()}
 _OF_SOURCE: Final = frozenset({"type", "media_type", "data", "url", "file_id"})
 """Members of a source; a source with another one is kept whole."""
@@ -112,13 +114,14 @@ def _read_changes(reader: Reader, messages: Sequence[tuple[Object, str]]) -> Non
 def _changes(messages: Sequence[tuple[Object, str]]) -> Iterator[tuple[Object, str]]:
     """Yield the blocks that may change the tools; those of a compacted range are in its block."""
     for message, place in messages:
-        content = message.get("content")
-        blocks = objects(cast("object", content), place) if isinstance(content, list) else ()
-        for block, where in blocks:
-            yield block, where
-            if block.get("type") == "compaction":
-                for change in json_array(block.get("tool_changes")):
-                    yield dict(json_object(change) or {}), where
+        for number, given in enumerate(json_array(message.get("content"))):
+            block = json_object(given)
+            if block is None or str(block.get("type")) not in _CHANGING:
+                continue
+            where = f"{place}[{number}]"
+            yield dict(block), where
+            for change in json_array(block.get("tool_changes")):
+                yield dict(json_object(change) or {}), where
 
 
 def _read_tool_choice(reader: Reader) -> None:

@@ -14,6 +14,7 @@ Source: Anthropic's pages "Preserved thinking", "Prefix checks on thinking block
 
 import hashlib
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 
@@ -40,7 +41,7 @@ class Bond(NamedTuple):
     thinking: tuple[str, ...]
 
 
-class ScriptedServer(ReplayServer):
+class ScriptedServer(ReplayServer, ABC):
     """Answers with a script, and refuses what breaks the rules of its protocol.
 
     Args:
@@ -80,21 +81,21 @@ class ScriptedServer(ReplayServer):
         self.known.append(len(self.made))
         return Recording.of_events(self.stream_of(body, blocks))
 
+    @abstractmethod
     def refusal_of(self, body: Block, request: Request) -> str | None:
         """Return what the provider refuses, None if it answers."""
-        raise NotImplementedError
 
+    @abstractmethod
     def error_of(self, message: str) -> Block:
         """Return the body of a refusal."""
-        raise NotImplementedError
 
+    @abstractmethod
     def stream_of(self, body: Block, blocks: Sequence[Block]) -> bytes:
         """Return the body of an answer."""
-        raise NotImplementedError
 
+    @abstractmethod
     def replayed(self, body: Block) -> list[str]:
         """Return the marks in a request, as in `made`."""
-        raise NotImplementedError
 
 
 class BindingServer(ScriptedServer):

@@ -249,7 +249,9 @@ class DeltafoldStreamedResponse(StreamedResponse):
         return [] if event is None else [event]
 
     def _whole_events(self, delta: "MessageDelta") -> Events:
-        whole = whole_part({"part": delta.part})
+        # An image is not read for this.
+        is_block = (delta.part or {}).get("kind") == "provider"
+        whole = whole_part({"part": delta.part}) if is_block else None
         if whole is not None and is_boundary(whole):
             written = self._parts_manager.get_parts()
             self._declined_calls |= {

@@ -10,7 +10,7 @@
 //! decides the order: which parts are open together, when a call is written, when the stream ends.  Writers of dialects are
 //! `dialect/<name>/write.rs`, those of user interfaces are in `target/`, and the list of all targets is [`crate::target`].
 //!
-//! Laws (protocols/encode.md, section 1):
+//! Laws (docs/protocols/encoding.md#laws):
 //! - The same deltas give the same bytes, however they were batched.
 //! - A stream begins with its head and ends in one terminal.  A failure of the source is the target's own error, and last.
 //! - Nothing is made up.  What the target cannot say becomes a note.

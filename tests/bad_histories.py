@@ -2,7 +2,7 @@
 
 In: a dialect.  Out: messages, and the rule that they break.
 
-Sources: the sections of docs/protocols/ that the rows name. `PROBLEMS` is the table of the problems,
+Sources: the sections of docs/protocols/ that the rows name. `PROBLEMS` is the table of problems,
 which were found in recordings of refused requests and in public reports of other libraries.
 """
 

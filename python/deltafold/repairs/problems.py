@@ -3,8 +3,8 @@
 Laws: the list of codes is closed. A problem names its place. Nothing here changes a message.
 Source: docs/protocols/anthropic-messages.md#request, docs/protocols/openai-chat.md#request,
 docs/protocols/openai-responses.md#request, docs/protocols/gemini.md#request,
-docs/protocols/bedrock-converse.md#request; recordings of refused requests, and public reports of other
-libraries (read 2026-11).
+docs/protocols/bedrock-converse.md#request; recordings of refused requests, and public reports of
+other libraries (read 2026-11).
 """
 
 from collections.abc import Mapping

@@ -5,8 +5,8 @@ are neither merged nor moved. The results of a turn's calls are one content dire
 in the order of the calls. The path names the model. An answer that paused at the end of the history
 is not sent: its token goes back in its place.
 Source: the generateContent reference (read 2026-11); docs/protocols/gemini.md#request,
-docs/protocols/gemini.md#replay, docs/protocols/gemini.md#call-ids; the rule for names is that of the
-official client's `FunctionDeclaration.name`.
+docs/protocols/gemini.md#replay, docs/protocols/gemini.md#call-ids; the rule for names is that of
+the official client's `FunctionDeclaration.name`.
 """
 
 import dataclasses

@@ -2,7 +2,8 @@
 
 Law: contents, a few names of members, and the mark of an answer to be continued differ from
 openai-chat.
-Source: docs/protocols/mistral.md#contents, docs/protocols/mistral.md#calls, docs/protocols/mistral.md#request.
+Source: docs/protocols/mistral.md#contents, docs/protocols/mistral.md#calls,
+docs/protocols/mistral.md#request.
 """
 
 from functools import partial

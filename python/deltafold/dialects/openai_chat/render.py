@@ -6,7 +6,8 @@ the message of the calls. Content that a tool message cannot carry follows in a 
 Arguments are sent back as the original text if that text is an object. Usage is requested, because
 providers send it only on request.
 Source: the Chat Completions reference (read 2026-11); docs/protocols/openai-chat.md#request,
-docs/protocols/openai-chat.md#replay; the lengths of ids and names are those that the API's errors name.
+docs/protocols/openai-chat.md#replay; the lengths of ids and names are those that the API's errors
+name.
 """
 
 import dataclasses

@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 import pytest
 
@@ -30,6 +30,11 @@ Row: TypeAlias = dict[str, str]
 
 TARGETS: Final = {"gemini-array": "gemini", "ollama-generate": "ollama"}
 """Targets that share a section with another one."""
+
+INCOMPLETE: Final[frozenset[str]] = frozenset(
+    {"max_output_tokens", "content_filter", "max_messages", "steered"}
+)
+"""Reasons of a response with the status `incomplete`."""
 
 BODIES: Final[dict[str, Callable[[str], Wire]]] = {
     "Messages": lambda word: {
@@ -73,8 +78,6 @@ BODIES: Final[dict[str, Callable[[str], Wire]]] = {
 }
 """Whole bodies of the protocols, by the heading of their column."""
 
-INCOMPLETE: Final = frozenset({"max_output_tokens", "content_filter", "max_messages", "steered"})
-
 DIALECTS: Final = {
     "Messages": "anthropic-messages",
     "Chat": "openai-chat",
@@ -117,7 +120,7 @@ def ended(dialect: str, body: Wire, *, status: int = 200) -> Wire:
     """Return the payload of the terminal of a body."""
     decoder = Decoder(dialect, status=status)
     deltas = [*decoder.feed(json.dumps(body).encode()), *decoder.close()]
-    return deltas[-1].to_dict()["payload"]
+    return cast("Wire", deltas[-1].to_dict()["payload"])
 
 
 def of_word(protocol: str, word: str) -> Wire:
@@ -164,7 +167,7 @@ def error_words() -> Iterator[tuple[str, str]]:
 
 
 def refused(status: int, error: Wire) -> str:
-    return ended("openai-chat", {"error": error}, status=status)["errorCode"]
+    return str(ended("openai-chat", {"error": error}, status=status)["errorCode"])
 
 
 @pytest.mark.parametrize(("word", "code"), list(error_words()))
@@ -205,12 +208,13 @@ def test_an_error_is_written_with_the_word_of_its_row(column: str, row: Row) -> 
     answer = encode_error(error, target)
     written = of_body(json.loads(answer.body))
     # Behind the semicolon is the word of another target.
-    wanted = words(row[column].partition(";")[0]) or [None]
-    assert written == wanted[0]
+    wanted = words(row[column].partition(";")[0])
+    assert written == (wanted[0] if wanted else None)
 
 
 @pytest.mark.parametrize("row", tables(ENCODING, "errors")[0], ids=lambda row: row["contract"])
 def test_an_error_has_the_http_status_of_its_row(row: Row) -> None:
+    # "429; Messages, Ollama 402; Converse 400": the first one is that of all other targets.
     statuses = re.findall(r"(?:(Messages|Ollama|Converse)[, ]*)?(?:\w+ )?(\d{3})", row["HTTP"])
     special = {name: int(status) for name, status in statuses if name}
     error = model_error_from_fold(code=plain(row["contract"]), message="x", retryable=None)

@@ -2,7 +2,8 @@
 
 In: the tables of the pages.  Out: each word of a table, decoded or written.
 
-Law: every row of the tables of finish reasons and error codes is walked, in both directions.
+Laws: every row of the tables of finish reasons, token counts and error codes is walked. Finish words
+and errors are walked in both directions.
 """
 
 import json
@@ -154,6 +155,7 @@ def test_the_tables_were_walked() -> None:
     assert len(list(finish_words())) > 60
     assert len(list(failure_words())) > 7
     assert len(list(error_words())) > 60
+    assert len(list(counted())) > 25
 
 
 def codes() -> list[Row]:
@@ -168,6 +170,54 @@ def error_words() -> Iterator[tuple[str, str]]:
 
 def refused(status: int, error: Wire) -> str:
     return str(ended("openai-chat", {"error": error}, status=status)["errorCode"])
+
+
+USAGE_MEMBERS: Final = {"Gemini": "usageMetadata", "Ollama": "", "InvokeModel": ""}
+"""Member of a whole body that holds the counts, if it is not `usage`; "" for the body itself."""
+
+COUNTS: Final = {
+    "input": "inputTokens",
+    "output": "outputTokens",
+    "reasoning": "reasoningTokens",
+}
+
+
+def counted() -> Iterator[tuple[str, str, str]]:
+    for row in tables(DECODING, "usage")[0]:
+        protocol = row["protocol"].partition(",")[0]
+        if protocol not in BODIES:
+            continue
+        for column in COUNTS:
+            # Behind "and" are the members that are added.
+            alone = re.split(r"\band\b|;", row[column])[0]
+            for path in re.findall(r"`([\w.]+)`", alone):
+                yield protocol, column, path
+
+
+def body_with(protocol: str, path: str, count: int) -> Wire:
+    """Return a whole body of which one member is a count."""
+    record: Wire = {}
+    inner = record
+    *outer, name = path.split(".")
+    for one in outer:
+        inner = inner.setdefault(one, {})
+    inner[name] = count
+    member = USAGE_MEMBERS.get(protocol, "usage")
+    return BODIES[protocol](FINISHED[protocol]) | ({member: record} if member else record)
+
+
+FINISHED: Final = {
+    name: next(word for protocol, word, _ in finish_words() if protocol == name) for name in BODIES
+}
+
+
+@pytest.mark.parametrize(("protocol", "column", "path"), list(counted()))
+def test_a_count_is_read_from_the_member_of_its_row(protocol: str, column: str, path: str) -> None:
+    decoder = Decoder(DIALECTS[protocol])
+    body = json.dumps(body_with(protocol, path, 7)).encode()
+    deltas = [delta.to_dict() for delta in (*decoder.feed(body), *decoder.close())]
+    (usage,) = [delta["payload"] for delta in deltas if delta["kind"] == "usage"]
+    assert cast("Wire", usage)[COUNTS[column]] == 7
 
 
 @pytest.mark.parametrize(("word", "code"), list(error_words()))

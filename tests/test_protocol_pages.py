@@ -2,8 +2,8 @@
 
 In: the tables of the pages.  Out: each word of a table, decoded or written.
 
-Laws: every row of the tables of finish reasons, token counts and error codes is walked. Finish words
-and errors are walked in both directions.
+Laws: every row of the tables of finish reasons, token counts and error codes is walked. Finish
+words and errors are walked in both directions.
 """
 
 import json

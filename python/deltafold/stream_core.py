@@ -88,15 +88,6 @@ class CallerError(Exception):
     """Carries an exception of the caller's code past the handling of transport failures."""
 
 
-def of_the_caller(raised: BaseException) -> BaseException:
-    """Mark an exception of the caller's code, to distinguish it from failures of the transport."""
-    if not isinstance(raised, Exception):
-        return raised
-    marked = CallerError()
-    marked.__cause__ = raised
-    return marked
-
-
 async def finished(result: object) -> None:
     """Await the result of the caller's code, if it is awaitable."""
     if isinstance(result, Awaitable):

@@ -23,12 +23,12 @@ from deltafold.notebook import display_live
 from deltafold.stream_core import (
     NO_CALL,
     CallContext,
+    CallerError,
     DecoderOptions,
     Read,
     Step,
     StreamCore,
     finished,
-    of_the_caller,
 )
 from deltafold.transports.draining import adrain, drain
 from deltafold.transports.responses import source_of_chunks
@@ -257,8 +257,8 @@ class Reader(_Reader):
         if self._tee is not None:
             try:
                 self._tee(chunk)
-            except BaseException as raised:  # noqa: BLE001 - raised again
-                raise of_the_caller(raised) from None
+            except Exception as raised:
+                raise CallerError from raised
 
     def _watched(self, chunk: bytes, step: Step[T]) -> T | None:
         """Handle a chunk that needs more than a step."""
@@ -362,8 +362,8 @@ class AsyncReader(_Reader):
         if self._tee is not None:
             try:
                 waiting = self._tee(chunk)
-            except BaseException as raised:  # noqa: BLE001 - raised again
-                raise of_the_caller(raised) from None
+            except Exception as raised:
+                raise CallerError from raised
             if waiting is not None:
                 await finished(waiting)
         value = self._absorbed(chunk, step)

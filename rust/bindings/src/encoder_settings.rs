@@ -5,8 +5,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use deltafold::encode::{DeclinedCalls, OWN_RESPONSE_FIELDS, Place, Settings, ToolKind, ToolName};
-use deltafold::target::{self, TARGETS, Target};
+use deltafold::encode::{
+    self, DeclinedCalls, OWN_RESPONSE_FIELDS, Place, Settings, TARGETS, Target, ToolKind, ToolName,
+};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyMapping};
@@ -26,7 +27,7 @@ pub(crate) fn target_names() -> Vec<&'static str> {
 
 /// Return the row of a target.
 pub(crate) fn find(py: Python<'_>, name: &str) -> PyResult<&'static Target> {
-    target::find(name).ok_or_else(|| {
+    encode::find(name).ok_or_else(|| {
         let message = format!("unknown target {name:?}; known: {}", target_names().join(", "));
         errors::unknown_dialect(py, &message)
     })

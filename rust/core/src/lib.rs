@@ -38,7 +38,6 @@ pub mod markup;
 pub mod memory;
 pub mod provider_error;
 pub mod sink;
-pub mod target;
 pub mod template;
 
 pub use contract::{

@@ -15,28 +15,39 @@
 //! - A stream begins with its head and ends in one terminal.  A failure of the source is the target's own error, and last.
 //! - Nothing is made up.  What the target cannot say becomes a note.
 
+mod ag_ui;
+mod ai_sdk;
 pub mod annotations;
+mod answers;
 mod arguments;
 mod calls;
+mod encoder;
 pub mod errors;
 mod escape;
 mod finish;
 mod freeform;
 mod handover;
 mod head;
+mod langchain;
 mod logprobs;
 mod notes;
 mod out;
 mod parts;
+mod registry;
 mod sequencer;
 mod settings;
 mod spans;
 mod state;
+mod stream;
 mod usage;
+mod verified;
 mod waiting;
+mod whole;
 mod writer;
 
+pub use answers::AnswersEncoder;
 pub use arguments::argument_object;
+pub use encoder::Encoder;
 pub use escape::{write_compact, write_escaped};
 pub use finish::{finish_word, note_reason};
 pub use freeform::Freeform;
@@ -45,9 +56,11 @@ pub use head::{Head, Page};
 pub use notes::{Note, Notes};
 pub use out::{Form, Lead, Out, event_headers};
 pub use parts::{Call, Riders, TextKind, TextPart, WholeContent, WholePart};
+pub use registry::{TARGETS, Target, find};
 pub use sequencer::Sequencer;
 pub use settings::{DeclinedCalls, OWN_RESPONSE_FIELDS, Place, Settings, ToolKind, ToolName};
 pub use spans::{Span, Spans};
 pub use state::{Owner, State, call_envelope, empty_envelope, envelope, own_data};
 pub use usage::{Counts, optional};
+pub use whole::{Headers, WholeBody, whole_body, whole_body_of_answers};
 pub use writer::{Answers, Ending, Order, Writer};

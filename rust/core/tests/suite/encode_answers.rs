@@ -6,12 +6,11 @@ use std::collections::BTreeMap;
 
 use deltafold::contract::{ErrorCode, Failure, Output, Payload};
 use deltafold::decoder::Choices;
-use deltafold::encode::Settings;
+use deltafold::encode::{
+    AnswersEncoder, Encoder, Settings, TARGETS, Target, find, whole_body, whole_body_of_answers,
+};
 use deltafold::fold::MessageAssembler;
 use deltafold::limits::Limits;
-use deltafold::target::{
-    AnswersEncoder, Encoder, TARGETS, Target, find, whole_body, whole_body_of_answers,
-};
 
 use crate::choices::{
     Streams, chat, chat_stream, decode_all, ends, finished, gemini_stream, said, texts,

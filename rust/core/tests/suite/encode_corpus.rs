@@ -5,10 +5,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use deltafold::encode::{Note, Settings, argument_object};
+use deltafold::encode::{Encoder, Note, Settings, TARGETS, Target, argument_object};
 use deltafold::fold::{MessageAssembler, Terminal};
 use deltafold::provider_error::Response;
-use deltafold::target::{Encoder, TARGETS, Target};
 use serde_json::{Value, json};
 
 use crate::support::{self, Recording};

@@ -2,9 +2,8 @@
 
 use deltafold::Decoder;
 use deltafold::contract::{ErrorCode, Failure, Output};
-use deltafold::encode::Settings;
+use deltafold::encode::{self, Encoder, Settings, TARGETS};
 use deltafold::fold::{FoldingOutput, MessageAssembler, Terminal};
-use deltafold::target::{self, Encoder, TARGETS};
 
 use crate::support::{self, Recording};
 
@@ -180,7 +179,7 @@ fn no_call_runs_that_was_not_whole() {
         let mut states: Vec<(Decoder, Encoder, Folded)> = READ_BACK
             .iter()
             .map(|name| {
-                let target = target::find(name).unwrap();
+                let target = encode::find(name).unwrap();
                 let encoder = Encoder::new(target, Settings::default(), false);
                 (support::decoder(&recording.dialect), encoder, Folded::new(name))
             })

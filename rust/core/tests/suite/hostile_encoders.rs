@@ -1,8 +1,7 @@
 //! Hostile deltas to the encoders: waiting content is bounded, the end names the bound, memory stays bounded, work stays linear.
 
 use deltafold::contract::{Delta, FinishReason, InputFormat, Output, Payload, TextAttributes};
-use deltafold::encode::Settings;
-use deltafold::target::{Encoder, TARGETS, Target};
+use deltafold::encode::{Encoder, Settings, TARGETS, Target};
 
 use crate::cost::{LIVE, PEAK, TOTAL};
 use crate::hostile::limited;

@@ -15,9 +15,8 @@ use deltafold::contract::{
     Delta, ErrorCode, Failure, FinishReason, InputFormat, Laws, Logprobs, Output, Payload,
     TextAttributes, Usage,
 };
-use deltafold::encode::{DeclinedCalls, Settings};
+use deltafold::encode::{DeclinedCalls, Encoder, Settings, TARGETS};
 use deltafold::fold::{MessageAssembler, Terminal};
-use deltafold::target::{Encoder, TARGETS};
 
 use super::super::{Owned, decode, fold};
 

@@ -4,7 +4,7 @@
 //!
 //! Laws: a delta that breaks a law of the contract changes nothing and is reported.  Nothing is written after the terminal.
 
-use super::{State, Target};
+use super::registry::{State, Target};
 use crate::contract::{
     CallId, ContractViolation, Delta, DeltaKind, Destination, ErrorCode, Failure, Laws, Output,
     Payload, TextOnlyDelta,

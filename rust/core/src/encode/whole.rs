@@ -2,7 +2,7 @@
 //!
 //! In: folded messages.  Out: status, headers and body.
 
-use super::Target;
+use super::registry::Target;
 use crate::contract::ErrorCode;
 use crate::dialect::bedrock_converse;
 use crate::encode::{Answers, Ending, Form, Head, Notes, Out, Page, Settings, of_serving_model};

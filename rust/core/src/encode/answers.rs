@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Target;
+use super::registry::Target;
 use super::stream::{OnPage, Stream};
 use super::verified::Verified;
 use super::whole::{Headers, headers, page};

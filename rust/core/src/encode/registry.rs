@@ -1,24 +1,8 @@
 //! Targets: everything that an encoder can write, one row each.
-//!
-//! Writers of dialects are `dialect/<name>/write.rs`.
 
-mod ag_ui;
-mod ai_sdk;
-mod answers;
-mod encoder;
-mod langchain;
-mod stream;
-mod verified;
-mod whole;
-
-pub use answers::AnswersEncoder;
-pub use encoder::Encoder;
-pub use whole::{Headers, WholeBody, whole_body, whole_body_of_answers};
-
-use ag_ui::AgUiWriter;
-use ai_sdk::AiSdkWriter;
-use langchain::LangChainWriter;
-
+use super::ag_ui::AgUiWriter;
+use super::ai_sdk::AiSdkWriter;
+use super::langchain::LangChainWriter;
 use crate::contract::{Delta, Destination, Failure};
 use crate::dialect::anthropic_messages::write::MessagesWriter;
 use crate::dialect::bedrock_converse::write::ConverseWriter;
@@ -27,7 +11,6 @@ use crate::dialect::ollama::write::OllamaWriter;
 use crate::dialect::openai_chat::write::ChatWriter;
 use crate::dialect::openai_responses::write::ResponsesWriter;
 use crate::encode::{Answers, Form, Page, Sequencer, Writer};
-
 use crate::fold::MessageAssembler;
 use crate::memory::Report;
 
@@ -37,21 +20,21 @@ pub struct Target {
     /// Name in the public interface.
     pub name: &'static str,
     /// Dialect whose provider state and provider parts the target understands; "" for none.
-    dialect: &'static str,
+    pub(super) dialect: &'static str,
     /// Framing.
     pub form: Form,
     /// Constructor of a fresh state.
-    state: fn() -> State,
+    pub(super) state: fn() -> State,
     /// A finish reason `error` is written as a failure.
-    error_fails: bool,
+    pub(super) error_fails: bool,
     /// Status and JSON body of a failure before all content.
-    refusal: fn(&mut Page, &Failure<&str>) -> (u16, String),
+    pub(super) refusal: fn(&mut Page, &Failure<&str>) -> (u16, String),
     /// JSON of a whole body.
-    body: fn(&mut Page, &MessageAssembler) -> Option<String>,
+    pub(super) body: fn(&mut Page, &MessageAssembler) -> Option<String>,
     /// The target has several answers in one response.
     pub has_answers: bool,
     /// JSON of a whole body with several answers.
-    body_of_answers: fn(&mut Page, &Answers<'_>) -> Option<String>,
+    pub(super) body_of_answers: fn(&mut Page, &Answers<'_>) -> Option<String>,
 }
 
 /// Define the rows and the dispatch that follows from them.
@@ -72,42 +55,42 @@ macro_rules! targets {
 
         /// Order and writer of one stream.
         #[derive(Clone, Debug, PartialEq)]
-        enum State {
+        pub(super) enum State {
             $($(#[$doc])* $variant(Box<Sequencer<$writer>>),)+
         }
 
         impl State {
-            fn memory(&self, report: &mut Report<'_>) {
+            pub(super) fn memory(&self, report: &mut Report<'_>) {
                 match self { $(Self::$variant(state) => state.memory(report),)+ }
             }
 
-            fn status(&self) -> Option<u16> {
+            pub(super) fn status(&self) -> Option<u16> {
                 match self { $(Self::$variant(state) => state.status(),)+ }
             }
 
-            fn ended(&self) -> bool {
+            pub(super) fn ended(&self) -> bool {
                 match self { $(Self::$variant(state) => state.ended(),)+ }
             }
 
-            fn failed(&self) -> bool {
+            pub(super) fn failed(&self) -> bool {
                 match self { $(Self::$variant(state) => state.failed(),)+ }
             }
 
-            fn delta(&mut self, page: &mut Page, delta: &Delta<&str>, place: Destination) {
+            pub(super) fn delta(&mut self, page: &mut Page, delta: &Delta<&str>, place: Destination) {
                 match self { $(Self::$variant(state) => state.delta(page, delta, place),)+ }
             }
 
             #[inline]
-            fn more_text(&mut self, page: &mut Page, index: usize, text: &str) -> bool {
+            pub(super) fn more_text(&mut self, page: &mut Page, index: usize, text: &str) -> bool {
                 match self { $(Self::$variant(state) => state.more_text(page, index, text),)+ }
             }
 
             #[inline]
-            fn more_args(&mut self, page: &mut Page, index: usize, text: &str) -> bool {
+            pub(super) fn more_args(&mut self, page: &mut Page, index: usize, text: &str) -> bool {
                 match self { $(Self::$variant(state) => state.more_args(page, index, text),)+ }
             }
 
-            fn end_answers(
+            pub(super) fn end_answers(
                 &mut self,
                 page: &mut Page,
                 failure: Option<&Failure<&str>>,
@@ -116,7 +99,7 @@ macro_rules! targets {
                 match self { $(Self::$variant(state) => state.end_answers(page, failure, has_head),)+ }
             }
 
-            fn keep_alive(&mut self, page: &mut Page) {
+            pub(super) fn keep_alive(&mut self, page: &mut Page) {
                 match self { $(Self::$variant(state) => state.keep_alive(page),)+ }
             }
         }

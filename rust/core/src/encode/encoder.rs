@@ -4,7 +4,7 @@
 //!
 //! Laws: a delta that breaks a law of the contract changes nothing and is reported.  Nothing is written after the terminal.
 
-use super::Target;
+use super::registry::Target;
 use super::stream::{OnPage, Stream};
 use super::verified::Verified;
 use super::whole::{Headers, headers, page};

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! The mechanism is here and does not depend on a target.  A [`Writer`] writes the words of one target.  The mechanism
-//! decides the order: which parts are open together, when a call is written, when the stream ends.  Writers of dialects are
-//! `dialect/<name>/write.rs`, those of user interfaces are in `target/`, and the list of all targets is [`crate::target`].
+//! decides the order: which parts are open together, when a call is written, when the stream ends.  Each target has a module
+//! of its name with its writer, which takes the tables of its dialect, and a row in [`TARGETS`].
 //!
 //! Laws (protocols/encode.md, section 1):
 //! - The same deltas give the same bytes, however they were batched.
@@ -19,18 +19,24 @@ mod ag_ui;
 mod ai_sdk;
 pub mod annotations;
 mod answers;
+mod anthropic_messages;
 mod arguments;
+mod bedrock_converse;
 mod calls;
 mod encoder;
 pub mod errors;
 mod escape;
 mod finish;
 mod freeform;
+mod gemini;
 mod handover;
 mod head;
 mod langchain;
 mod logprobs;
 mod notes;
+mod ollama;
+mod openai_chat;
+mod openai_responses;
 mod out;
 mod parts;
 mod registry;

@@ -2,14 +2,14 @@
 
 use super::ag_ui::AgUiWriter;
 use super::ai_sdk::AiSdkWriter;
+use super::anthropic_messages::MessagesWriter;
+use super::bedrock_converse::ConverseWriter;
+use super::gemini::GeminiWriter;
 use super::langchain::LangChainWriter;
+use super::ollama::OllamaWriter;
+use super::openai_chat::ChatWriter;
+use super::openai_responses::ResponsesWriter;
 use crate::contract::{Delta, Destination, Failure};
-use crate::dialect::anthropic_messages::write::MessagesWriter;
-use crate::dialect::bedrock_converse::write::ConverseWriter;
-use crate::dialect::gemini::write::GeminiWriter;
-use crate::dialect::ollama::write::OllamaWriter;
-use crate::dialect::openai_chat::write::ChatWriter;
-use crate::dialect::openai_responses::write::ResponsesWriter;
 use crate::encode::{Answers, Form, Page, Sequencer, Writer};
 use crate::fold::MessageAssembler;
 use crate::memory::Report;

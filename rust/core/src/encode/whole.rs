@@ -2,9 +2,9 @@
 //!
 //! In: folded messages.  Out: status, headers and body.
 
+use super::bedrock_converse;
 use super::registry::Target;
 use crate::contract::ErrorCode;
-use crate::dialect::bedrock_converse;
 use crate::encode::{Answers, Ending, Form, Head, Notes, Out, Page, Settings, of_serving_model};
 use crate::fold::{MessageAssembler, Terminal};
 
@@ -53,8 +53,7 @@ pub(super) fn headers(
             headers.push(("retry-after", format!("{:.0}", seconds.max(0.0).ceil())));
         }
         if target == "bedrock-converse" {
-            headers
-                .push(("x-amzn-errortype", bedrock_converse::write::error_type(code).to_owned()));
+            headers.push(("x-amzn-errortype", bedrock_converse::error_type(code).to_owned()));
         }
     }
     if let Some(name) = request_id_header(target).filter(|_| is_header_value(request_id)) {

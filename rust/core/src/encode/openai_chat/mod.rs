@@ -8,12 +8,18 @@
 //! stream without `[DONE]`.
 //! Source: platform.openai.com, "Chat: streaming"; types of the official clients (protocols/encode.md, section 2).
 
-use super::facts::FACTS;
-use super::media::{AUDIO, Medium, Sources, is_transcript, medium};
-use super::members::{FINISH_REASONS, own_extra, write_all, write_call, write_usage};
-use super::states::{OfCall, States};
-use super::write_body::chat_body;
+mod body;
+mod media;
+mod members;
+mod states;
+
+use body::chat_body;
+use media::{Medium, Sources, is_transcript, medium};
+use members::{FINISH_REASONS, own_extra, write_all, write_call, write_usage};
+use states::{OfCall, States};
+
 use crate::contract::{Failure, InputFormat};
+use crate::dialect::openai_chat::facts::{AUDIO, FACTS};
 use crate::encode::{
     Answers, Call, Counts, Ending, Form, Lead, Order, Page, Riders, TextKind, TextPart, WholePart,
     Writer, errors, finish_word,
@@ -23,7 +29,7 @@ use crate::json::{ObjectWriter, object, write_list, write_members};
 
 /// Writer of Chat chunks.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct ChatWriter {
+pub(super) struct ChatWriter {
     text: Lead,
     thinking: Lead,
     refusal: Lead,

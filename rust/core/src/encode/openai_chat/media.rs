@@ -6,13 +6,12 @@
 //! whose state names the audio.
 //! Source: platform.openai.com, "Chat: audio"; openrouter.ai, "Image generation"; docs.perplexity.ai, "citations".
 
+use crate::dialect::openai_chat::facts::AUDIO;
 use crate::encode::annotations::{self, citation};
 use crate::encode::{Page, State, WholeContent, WholePart, write_compact};
 use crate::json::{Reader, members, object, write_object, write_string};
 
 const DIALECT: &str = "openai-chat";
-/// Member of a text's state that marks the text as the transcript of audio.
-pub(super) const AUDIO: &str = "audio";
 /// Lists of sources that chunks have beside their choices.
 const LISTS: [&str; 2] = ["citations", "search_results"];
 

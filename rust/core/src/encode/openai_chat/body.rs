@@ -6,12 +6,12 @@
 //! sources belong to the body.
 //! Source: platform.openai.com, "Chat: the chat completion object" (protocols/encode.md, section 2).
 
-use super::facts::FACTS;
-use super::media::{AUDIO, Medium, Sources, is_transcript, medium, with_transcript};
+use super::media::{Medium, Sources, is_transcript, medium, with_transcript};
 use super::members::{
     FINISH_REASONS, optional_text, own_extra, write_all, write_call, write_usage,
 };
 use super::states::{OfCall, States, joined};
+use crate::dialect::openai_chat::facts::{AUDIO, FACTS};
 use crate::encode::{
     Answers, Call, Counts, Ending, Page, TextKind, TextPart, WholePart, finish_word,
 };

@@ -8,11 +8,14 @@
 //! and last.  An error is an exception frame.
 //! Source: docs.aws.amazon.com, "ConverseStream"; botocore's model (protocols/encode.md, section 10).
 
+mod blocks;
+
 use std::sync::LazyLock;
 
-use super::facts::FACTS;
-use super::write_blocks::{citations, streamed_part, whole_block};
+use blocks::{citations, streamed_part, whole_block};
+
 use crate::contract::{ErrorCode, Failure};
+use crate::dialect::bedrock_converse::facts::FACTS;
 use crate::encode::{
     Call, Counts, Ending, Form, Lead, Order, Owner, Page, Riders, State, TextKind, TextPart,
     WholePart, Writer, call_envelope, envelope, errors, event_headers, finish_word, optional,
@@ -37,7 +40,7 @@ const STOP_REASONS: &[&str] = &[
 
 /// Writer of frames.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ConverseWriter {
+pub(super) struct ConverseWriter {
     /// Number of the next block, or of the open one.
     block: usize,
     text: Lead,
@@ -373,7 +376,7 @@ impl Writer for ConverseWriter {
 }
 
 /// Return the name of the exception for the header `x-amzn-errortype`.
-pub fn error_type(code: ErrorCode) -> &'static str {
+pub(super) fn error_type(code: ErrorCode) -> &'static str {
     FACTS.errors.word(code).0.unwrap_or("InternalServerException")
 }
 

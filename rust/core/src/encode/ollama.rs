@@ -8,9 +8,9 @@
 //! no word of Ollama keeps a client from running them.  One record says `done`, the last one.
 //! Source: the API document of Ollama's repository; types of the official clients (protocols/encode.md, section 6).
 
-use super::facts::FACTS;
 use crate::contract::{Failure, Logprobs};
 use crate::date::rfc3339;
+use crate::dialect::ollama::facts::FACTS;
 use crate::encode::{
     Call, Ending, Form, Lead, Order, Page, Riders, TextKind, TextPart, WholeContent, WholePart,
     Writer, errors, finish_word, optional, write_compact,
@@ -23,7 +23,7 @@ const DONE_REASONS: &[&str] = &["stop", "length", "load", "unload"];
 
 /// Writer of records: those of `/api/chat`, or with `GENERATE` those of `/api/generate`, which have no calls.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct OllamaWriter<const GENERATE: bool> {
+pub(super) struct OllamaWriter<const GENERATE: bool> {
     text: Lead,
     thinking: Lead,
 }

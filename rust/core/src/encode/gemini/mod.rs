@@ -8,14 +8,15 @@
 //! end.  The last part of a text carries its signature.  No comment and no end marker is written.
 //! Source: ai.google.dev, "GenerateContentResponse"; types of the official clients (protocols/encode.md, section 5).
 
+mod logprobs;
+
 use std::borrow::Cow;
 
-use super::apply::CONTINUATION;
-use super::facts::FACTS;
-use super::read::METADATA;
-use super::write_logprobs::write_logprobs;
+use logprobs::write_logprobs;
+
 use crate::base64;
 use crate::contract::{ErrorCode, Failure, FinishReason, Logprobs};
+use crate::dialect::gemini::facts::{CONTINUATION, FACTS, METADATA};
 use crate::encode::{
     Answers, Call, Counts, Ending, Form, Lead, Order, Out, Owner, Page, Riders, Spans, State,
     TextKind, TextPart, WholeContent, WholePart, Writer, annotations, envelope, errors,
@@ -46,7 +47,7 @@ const WORDS: &[&str] = &[
 
 /// Writer of chunks: as server-sent events, or with `ARRAY` as the elements of one JSON array.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct GeminiWriter<const ARRAY: bool> {
+pub(super) struct GeminiWriter<const ARRAY: bool> {
     text: Lead,
     thought: Lead,
     /// The end of a chunk of text: closing brackets, the model and the response id.

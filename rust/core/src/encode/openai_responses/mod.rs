@@ -30,8 +30,8 @@ use state::{
     own_phase, quoted, run_call,
 };
 
-use super::facts::FACTS;
 use crate::contract::{Failure, FinishReason, InputFormat};
+use crate::dialect::openai_responses::facts::FACTS;
 use crate::encode::annotations::{self, citation};
 use crate::encode::{
     Call, Ending, Form, Freeform, Lead, Order, Owner, Page, Riders, State, TextKind, TextPart,
@@ -46,7 +46,7 @@ const REASONS: &[&str] = &["max_output_tokens", "content_filter", "max_messages"
 
 /// Writer of Responses events.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct ResponsesWriter {
+pub(super) struct ResponsesWriter {
     /// Number of the next event.
     sequence: u64,
     /// JSON of the done items.

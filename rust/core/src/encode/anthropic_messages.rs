@@ -9,8 +9,8 @@
 //! Claude Code from asking again.
 //! Source: docs.claude.com, "Streaming Messages"; types of the official clients (protocols/encode.md, section 3).
 
-use super::facts::FACTS;
 use crate::contract::{ErrorCode, Failure};
+use crate::dialect::anthropic_messages::facts::FACTS;
 use crate::encode::{
     Call, Counts, Ending, Form, Lead, Order, Owner, Page, Riders, State, TextKind, TextPart,
     WholeContent, WholePart, Writer, annotations, call_envelope, envelope, errors, finish_word,
@@ -41,7 +41,7 @@ const CITATIONS: &[&str] = &[
 
 /// Writer of Messages events.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct MessagesWriter {
+pub(super) struct MessagesWriter {
     /// Number of the next block, or of the open one.
     block: usize,
     open: Option<Open>,

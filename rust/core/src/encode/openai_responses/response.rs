@@ -1,7 +1,7 @@
 //! The response object of the first and the last events.
 
-use super::super::facts::FACTS;
 use crate::contract::{ErrorCode, Failure};
+use crate::dialect::openai_responses::facts::FACTS;
 use crate::encode::{Counts, Page};
 use crate::json::{object, write_list};
 

@@ -2,7 +2,7 @@
 //!
 //! In: JSON of provider state, items and annotations.  Out: ids, phases, texts, and citations with all members of the client's type.
 
-use super::super::items::flat_name;
+use crate::dialect::openai_responses::facts::flat_name;
 use crate::encode::{Call, State, WholeContent, WholePart, write_compact};
 use crate::fold::Part;
 use crate::json::{Reader, Str, members, object, write_string};

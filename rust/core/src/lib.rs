@@ -21,13 +21,11 @@
 
 pub mod base64;
 pub mod contract;
-pub mod date;
 pub mod decoder;
 pub mod detect;
 pub mod dialect;
 pub mod emit;
 pub mod encode;
-pub mod error;
 pub mod facts;
 pub mod fold;
 pub mod framing;

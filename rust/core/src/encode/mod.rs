@@ -23,6 +23,7 @@ mod anthropic_messages;
 mod arguments;
 mod bedrock_converse;
 mod calls;
+mod date;
 mod encoder;
 pub mod errors;
 mod escape;
@@ -53,6 +54,7 @@ mod writer;
 
 pub use answers::AnswersEncoder;
 pub use arguments::argument_object;
+pub use date::rfc3339;
 pub use encoder::Encoder;
 pub use escape::{write_compact, write_escaped};
 pub use finish::{finish_word, note_reason};

@@ -9,11 +9,10 @@
 //! Source: the API document of Ollama's repository; types of the official clients (protocols/encode.md, section 6).
 
 use crate::contract::{Failure, Logprobs};
-use crate::date::rfc3339;
 use crate::dialect::ollama::facts::FACTS;
 use crate::encode::{
     Call, Ending, Form, Lead, Order, Page, Riders, TextKind, TextPart, WholeContent, WholePart,
-    Writer, errors, finish_word, optional, write_compact,
+    Writer, errors, finish_word, optional, rfc3339, write_compact,
 };
 use crate::fold::{MessageAssembler, Part};
 use crate::json::{ObjectWriter, object, write_list, write_members, write_string};

@@ -5,7 +5,7 @@
 /// Source: days to a date in the proleptic Gregorian calendar, <https://howardhinnant.github.io/date_algorithms.html>.
 ///
 /// ```
-/// assert_eq!(deltafold::date::rfc3339(951_782_400_007).as_deref(), Some("2000-02-29T00:00:00.007Z"));
+/// assert_eq!(deltafold::encode::rfc3339(951_782_400_007).as_deref(), Some("2000-02-29T00:00:00.007Z"));
 /// ```
 pub fn rfc3339(milliseconds: u64) -> Option<String> {
     const DAY_SECONDS: u64 = 86_400;

@@ -47,7 +47,6 @@ mod spans;
 mod state;
 mod stream;
 mod usage;
-mod verified;
 mod waiting;
 mod whole;
 mod writer;

@@ -6,10 +6,10 @@ use deltafold::contract::{Delta, FinishReason, InputFormat, Output, Payload, Tex
 use deltafold::encode::{self, Encoder, Settings, TARGETS, Target};
 use deltafold::fold::{MessageAssembler, Part, Terminal};
 
-use crate::support::{self, Owned};
+use crate::support::{self, Checked, Owned};
 
 /// Encodes deltas one by one.
-fn encode(target: &'static Target, deltas: &[Owned]) -> (Encoder, Vec<u8>) {
+fn encode(target: &'static Target, deltas: &[Owned]) -> (Checked<Encoder>, Vec<u8>) {
     encode_with(target, Settings::default(), deltas)
 }
 
@@ -17,8 +17,8 @@ fn encode_with(
     target: &'static Target,
     settings: Settings,
     deltas: &[Owned],
-) -> (Encoder, Vec<u8>) {
-    let mut encoder = Encoder::new(target, settings, false);
+) -> (Checked<Encoder>, Vec<u8>) {
+    let mut encoder = Checked::new(Encoder::new(target, settings, false));
     let mut bytes = Vec::new();
     for delta in deltas {
         encoder.delta(&delta.as_deref());
@@ -273,12 +273,12 @@ fn bytes_one_by_one_give_the_same_bytes() {
         let deltas = support::decode(&fixture.dialect, &fixture.wire);
         for target in TARGETS {
             let (_, wanted) = encode(target, &deltas);
-            let mut encoder = Encoder::new(target, Settings::default(), false);
+            let mut encoder = Checked::new(Encoder::new(target, Settings::default(), false));
             let mut decoder = support::decoder(&fixture.dialect);
             for byte in fixture.wire.chunks(1) {
-                decoder.feed(byte, &mut encoder);
+                decoder.feed(byte, &mut *encoder);
             }
-            decoder.close(&mut encoder);
+            decoder.close(&mut *encoder);
             assert_eq!(encoder.violation(), None);
             let bytes = encoder.take();
             assert_eq!(
@@ -313,12 +313,12 @@ fn every_cut_of_a_fixture_gives_the_same_bytes() {
 }
 
 fn two_pieces(target: &'static Target, fixture: &support::Fixture, cut: usize) -> Vec<u8> {
-    let mut encoder = Encoder::new(target, Settings::default(), false);
+    let mut encoder = Checked::new(Encoder::new(target, Settings::default(), false));
     let mut decoder = support::decoder(&fixture.dialect);
     let (first, second) = fixture.wire.split_at(cut);
-    decoder.feed(first, &mut encoder);
-    decoder.feed(second, &mut encoder);
-    decoder.close(&mut encoder);
+    decoder.feed(first, &mut *encoder);
+    decoder.feed(second, &mut *encoder);
+    decoder.close(&mut *encoder);
     encoder.take()
 }
 
@@ -341,7 +341,7 @@ fn the_old_function_call_ends_in_tool_calls_as_it_is_written() {
 /// Encodes one whole part, and returns the text.
 fn written_part(target: &str, part: &str) -> String {
     let target = encode::find(target).unwrap();
-    let mut encoder = Encoder::new(target, Settings::default(), false);
+    let mut encoder = Checked::new(Encoder::new(target, Settings::default(), false));
     let payloads = [
         Payload::Start { model_id: "m", request_id: "r" },
         Payload::Part { part_index: None, part },
@@ -375,8 +375,11 @@ fn an_unfinished_call_of_a_provider_has_no_empty_delta() {
 fn the_state_of_a_message_is_no_item_of_reasoning() {
     let state = "{\"dialect\":\"openai-responses\",\"modelId\":\"m\",\"data\":{\"id\":\"msg_1\",\"type\":\"message\"}}";
     let attributes = TextAttributes { provider_state: Some(state), ..TextAttributes::default() };
-    let mut encoder =
-        Encoder::new(encode::find("openai-responses").unwrap(), Settings::default(), false);
+    let mut encoder = Checked::new(Encoder::new(
+        encode::find("openai-responses").unwrap(),
+        Settings::default(),
+        false,
+    ));
     let payloads = [
         Payload::Start { model_id: "m", request_id: "r" },
         Payload::Thinking { text: "", part_index: Some(0), attributes },

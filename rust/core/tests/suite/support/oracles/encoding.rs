@@ -18,7 +18,7 @@ use deltafold::contract::{
 use deltafold::encode::{DeclinedCalls, Encoder, Settings, TARGETS};
 use deltafold::fold::{MessageAssembler, Terminal};
 
-use super::super::{Owned, decode, fold};
+use super::super::{Checked, Owned, decode, fold};
 
 const TEXTS: [&str; 8] =
     ["a", "\"\\\n", "\u{85}\u{2028}\u{2029}", "é😀", "{", "{}", "data: x\n\n", "[DONE]"];
@@ -196,13 +196,12 @@ pub fn any_deltas(script: &[[u8; 4]], text: &str, last: [u8; 2], choice: u8) {
 fn check(deltas: &[Owned], choice: u8) {
     let source = fold(deltas);
     for target in TARGETS {
-        let mut encoder = Encoder::new(target, settings(choice), false);
+        let mut encoder = Checked::new(Encoder::new(target, settings(choice), false));
         for delta in deltas {
             encoder.delta(&delta.as_deref());
         }
         assert_eq!(encoder.violation(), None);
         assert!(encoder.ended(), "{}", target.name);
-        // In debug builds this checks the grammar.
         let bytes = encoder.take();
         let reader = match target.name {
             "ag-ui" | "ai-sdk" | "langchain" => continue,

@@ -7,7 +7,7 @@
 
 use std::cmp::Ordering;
 
-use crate::json::{self, Kind, Reader};
+use deltafold::json::{self, Kind, Reader};
 
 /// Result of a check: the description of the broken rule, or a value.
 pub(super) type Rule<T = ()> = Result<T, String>;

@@ -10,7 +10,7 @@ use super::answers::Answers;
 use super::event::Event;
 use super::kept::Ids;
 use super::tree::{Node, Rule, Value};
-use crate::base64;
+use deltafold::base64;
 
 const FINISH_REASONS: [&str; 22] = [
     "STOP",

@@ -204,7 +204,7 @@ impl Grammar {
 /// Checker of one streamed body.
 ///
 /// ```
-/// use deltafold::grammar::Checker;
+/// use deltafold_grammar::Checker;
 ///
 /// let mut checker = Checker::new("ollama").unwrap();
 /// checker.feed(b"{\"error\":\"out of ").unwrap();

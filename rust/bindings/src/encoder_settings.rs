@@ -158,7 +158,10 @@ pub(crate) fn read(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Choices> {
                 settings.declined_calls = declined_calls(&value.extract::<String>()?)?;
             }
             "raw_reasoning" => settings.raw_reasoning = flag()?,
-            "codex" => settings.codex = flag()?,
+            "codex" => {
+                settings.refusals_as_text = flag()?;
+                settings.final_errors_end_turn = settings.refusals_as_text;
+            }
             "incomplete_as_completed" => settings.incomplete_as_completed = flag()?,
             "tools" | "limits" | "response_fields" if value.is_none() => {}
             "response_fields" => settings.response_fields = Arc::new(response_fields(&value)?),

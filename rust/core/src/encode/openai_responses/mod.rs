@@ -354,7 +354,7 @@ impl Writer for ResponsesWriter {
                 Item::reasoning(id, page.settings.raw_reasoning || is_own_raw(state))
             }
             TextKind::Text => {
-                let refusal = part.refusal && !page.settings.codex;
+                let refusal = part.refusal && !page.settings.refusals_as_text;
                 self.refused |= refusal;
                 let state = part.state.as_deref();
                 let mut item = Item::message(self.own_or_next_id(page, state, "msg"), refusal);

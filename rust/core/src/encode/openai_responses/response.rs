@@ -91,7 +91,7 @@ pub(super) fn error_code(page: &Page, failure: &Failure<&str>) -> &'static str {
     let ends_turn =
         matches!(failure.code, ErrorCode::ContextLengthExceeded | ErrorCode::QuotaExceeded);
     let retryable = failure.retryable.unwrap_or(failure.code.retryable());
-    if page.settings.codex && !retryable && !ends_turn {
+    if page.settings.final_errors_end_turn && !retryable && !ends_turn {
         return "invalid_prompt";
     }
     word.unwrap_or("invalid_prompt")

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::contract::{ErrorCode, Failure, FinishReason};
 use crate::encode::{
-    Call, Counts, Ending, Form, Lead, Order, Owner, Page, Riders, State, TextKind, TextPart,
+    Call, Counts, Draft, Ending, Extras, Form, Order, Owner, Prefix, State, TextKind, TextPart,
     WholePart, Writer, annotations, envelope, errors, optional, write_compact,
 };
 use crate::fold::MessageAssembler;
@@ -22,9 +22,9 @@ use crate::json::{ObjectWriter, object, write_list, write_members, write_string}
 
 #[derive(Clone, Debug, PartialEq)]
 enum Open {
-    Text(Lead),
-    Reasoning(Lead),
-    Call(Lead, Box<str>),
+    Text(Prefix),
+    Reasoning(Prefix),
+    Call(Prefix, Box<str>),
 }
 
 /// Writer of AG-UI events.
@@ -39,20 +39,20 @@ pub(super) struct AgUiWriter {
     pending: Vec<Box<str>>,
 }
 
-fn message_id(page: &Page, index: usize) -> String {
-    format!("{}-{index}", page.head.request_id)
+fn message_id(draft: &Draft, index: usize) -> String {
+    format!("{}-{index}", draft.head.request_id)
 }
 
-fn event(page: &mut Page, name: &'static str, fill: impl FnOnce(&mut ObjectWriter<'_>)) {
-    page.out.event("", |event| {
+fn event(draft: &mut Draft, name: &'static str, fill: impl FnOnce(&mut ObjectWriter<'_>)) {
+    draft.out.event("", |event| {
         event.text("type", name);
         fill(event);
     });
 }
 
-fn lead(page: &Page, name: &str, id_member: &str, id: &str) -> Lead {
-    let mut lead = Lead::default();
-    page.out.lead(&mut lead, "", |out| {
+fn prefix(draft: &Draft, name: &str, id_member: &str, id: &str) -> Prefix {
+    let mut prefix = Prefix::default();
+    draft.out.prepare(&mut prefix, "", |out| {
         out.push_str("{\"type\":\"");
         out.push_str(name);
         out.push_str("\",\"");
@@ -61,24 +61,24 @@ fn lead(page: &Page, name: &str, id_member: &str, id: &str) -> Lead {
         write_string(out, id);
         out.push_str(",\"delta\":\"");
     });
-    lead
+    prefix
 }
 
-fn with_id(page: &mut Page, name: &'static str, member: &'static str, id: &str) {
-    event(page, name, |event| event.text(member, id));
+fn with_id(draft: &mut Draft, name: &'static str, member: &'static str, id: &str) {
+    event(draft, name, |event| event.text(member, id));
 }
 
-fn encrypted(page: &mut Page, subtype: &str, entity: &str, state: &str) {
+fn encrypted(draft: &mut Draft, subtype: &str, entity: &str, state: &str) {
     let value = envelope(&State::read(state), &Owner::default());
-    event(page, "REASONING_ENCRYPTED_VALUE", |event| {
+    event(draft, "REASONING_ENCRYPTED_VALUE", |event| {
         event.text("subtype", subtype);
         event.text("entityId", entity);
         event.text("encryptedValue", &value);
     });
 }
 
-fn custom(page: &mut Page, value: &str) {
-    event(page, "CUSTOM", |event| {
+fn custom(draft: &mut Draft, value: &str) {
+    event(draft, "CUSTOM", |event| {
         event.text("name", "deltafold.part");
         event.value("value", |out| write_compact(out, value));
     });
@@ -89,13 +89,13 @@ fn run_members(event: &mut ObjectWriter<'_>, thread: &str, run: &str) {
     event.text("runId", run);
 }
 
-fn write_usage(event: &mut ObjectWriter<'_>, page: &Page) {
-    let Some(counts) = Counts::known(page) else { return };
+fn write_usage(event: &mut ObjectWriter<'_>, draft: &Draft) {
+    let Some(counts) = Counts::known(draft) else { return };
     let (cache_read, cache_write) = counts.cache();
     event.value("usage", |out| {
         write_list(out, [()], |out, ()| {
             write_members(out, |usage| {
-                usage.text("model", &page.head.model_id);
+                usage.text("model", &draft.head.model_id);
                 usage.number("inputTokens", counts.input);
                 usage.number("outputTokens", counts.output);
                 usage.number("totalTokens", counts.total());
@@ -108,74 +108,74 @@ fn write_usage(event: &mut ObjectWriter<'_>, page: &Page) {
 }
 
 impl AgUiWriter {
-    fn close(&mut self, page: &mut Page, index: usize, state: Option<&str>) {
+    fn close(&mut self, draft: &mut Draft, index: usize, state: Option<&str>) {
         match self.open.remove(&index) {
             Some(Open::Text(_)) => {
-                let id = message_id(page, index);
-                with_id(page, "TEXT_MESSAGE_END", "messageId", &id);
+                let id = message_id(draft, index);
+                with_id(draft, "TEXT_MESSAGE_END", "messageId", &id);
                 if let Some(state) = state {
-                    encrypted(page, "message", &id, state);
+                    encrypted(draft, "message", &id, state);
                 }
             }
             Some(Open::Reasoning(_)) => {
-                let id = message_id(page, index);
-                with_id(page, "REASONING_MESSAGE_END", "messageId", &id);
+                let id = message_id(draft, index);
+                with_id(draft, "REASONING_MESSAGE_END", "messageId", &id);
                 if let Some(state) = state {
-                    encrypted(page, "message", &id, state);
+                    encrypted(draft, "message", &id, state);
                 }
-                with_id(page, "REASONING_END", "messageId", &id);
+                with_id(draft, "REASONING_END", "messageId", &id);
             }
             Some(Open::Call(_, id)) => {
-                with_id(page, "TOOL_CALL_END", "toolCallId", &id);
+                with_id(draft, "TOOL_CALL_END", "toolCallId", &id);
                 if let Some(state) = state {
-                    encrypted(page, "tool-call", &id, state);
+                    encrypted(draft, "tool-call", &id, state);
                 }
             }
             None => {}
         }
     }
 
-    fn close_all(&mut self, page: &mut Page) {
+    fn close_all(&mut self, draft: &mut Draft) {
         while let Some((index, _)) = self.open.first_key_value() {
             let index = *index;
-            self.close(page, index, None);
+            self.close(draft, index, None);
         }
     }
 
     fn finished(
-        page: &mut Page,
+        draft: &mut Draft,
         outcome: impl FnOnce(&mut ObjectWriter<'_>),
         finish_reason: Option<&str>,
     ) {
-        if page.settings.without_run {
+        if draft.settings.without_run {
             return;
         }
-        let (thread, run) = run_ids(page);
+        let (thread, run) = run_ids(draft);
         let json = object(|event| {
             event.text("type", "RUN_FINISHED");
             run_members(event, &thread, &run);
             event.object("outcome", outcome);
-            write_usage(event, page);
+            write_usage(event, draft);
             if let Some(reason) = finish_reason {
                 event.object("metadata", |metadata| metadata.text("finishReason", reason));
             }
         });
-        page.out.json_event("", &json);
+        draft.out.json_event("", &json);
     }
 }
 
-fn run_ids(page: &Page) -> (String, String) {
-    let run = page.head.request_id.clone();
-    (page.settings.thread_id.as_deref().unwrap_or(&run).to_owned(), run)
+fn run_ids(draft: &Draft) -> (String, String) {
+    let run = draft.head.request_id.clone();
+    (draft.settings.thread_id.as_deref().unwrap_or(&run).to_owned(), run)
 }
 
-fn annotate(page: &mut Page, index: usize, json: &str) {
+fn annotate(draft: &mut Draft, index: usize, json: &str) {
     let value = object(|value| {
         value.text("kind", "annotations");
         value.number("partIndex", index);
         value.value("annotations", |out| write_list(out, annotations::list(json), write_compact));
     });
-    custom(page, &value);
+    custom(draft, &value);
 }
 
 impl Writer for AgUiWriter {
@@ -186,13 +186,13 @@ impl Writer for AgUiWriter {
     const LAZY_CALLS: bool = false;
     const FREE_TEXT: bool = true;
 
-    fn head(&mut self, page: &mut Page) {
-        if page.settings.without_run {
+    fn head(&mut self, draft: &mut Draft) {
+        if draft.settings.without_run {
             return;
         }
-        let (thread, run) = run_ids(page);
-        let created = page.head.created;
-        event(page, "RUN_STARTED", |event| {
+        let (thread, run) = run_ids(draft);
+        let created = draft.head.created;
+        event(draft, "RUN_STARTED", |event| {
             if created > 0 {
                 event.number("timestamp", created);
             }
@@ -200,24 +200,24 @@ impl Writer for AgUiWriter {
         });
     }
 
-    fn open_text(&mut self, page: &mut Page, part: &TextPart) {
-        let id = message_id(page, part.index);
+    fn open_text(&mut self, draft: &mut Draft, part: &TextPart) {
+        let id = message_id(draft, part.index);
         let open = match part.kind {
             TextKind::Text => {
-                event(page, "TEXT_MESSAGE_START", |event| {
+                event(draft, "TEXT_MESSAGE_START", |event| {
                     event.text("messageId", &id);
                     event.text("role", "assistant");
                 });
                 self.last_text = Some(id.clone());
-                Open::Text(lead(page, "TEXT_MESSAGE_CONTENT", "messageId", &id))
+                Open::Text(prefix(draft, "TEXT_MESSAGE_CONTENT", "messageId", &id))
             }
             TextKind::Thinking => {
-                with_id(page, "REASONING_START", "messageId", &id);
-                event(page, "REASONING_MESSAGE_START", |event| {
+                with_id(draft, "REASONING_START", "messageId", &id);
+                event(draft, "REASONING_MESSAGE_START", |event| {
                     event.text("messageId", &id);
                     event.text("role", "reasoning");
                 });
-                Open::Reasoning(lead(page, "REASONING_MESSAGE_CONTENT", "messageId", &id))
+                Open::Reasoning(prefix(draft, "REASONING_MESSAGE_CONTENT", "messageId", &id))
             }
         };
         self.begun.insert(part.index);
@@ -225,100 +225,100 @@ impl Writer for AgUiWriter {
     }
 
     #[inline]
-    fn text(&mut self, page: &mut Page, part: &TextPart, text: &str, riders: Riders<'_>) {
+    fn text(&mut self, draft: &mut Draft, part: &TextPart, text: &str, extras: Extras<'_>) {
         if !text.is_empty()
-            && let Some(Open::Text(lead) | Open::Reasoning(lead)) = self.open.get(&part.index)
+            && let Some(Open::Text(prefix) | Open::Reasoning(prefix)) = self.open.get(&part.index)
         {
-            page.out.repeat(lead);
-            page.out.escaped(text).piece("\"}");
-            page.out.finish(lead);
+            draft.out.repeat(prefix);
+            draft.out.escaped(text).piece("\"}");
+            draft.out.finish(prefix);
         }
-        if !riders.is_empty() {
-            self.late(page, &TextPart { state: None, ..part.clone() }, riders);
+        if !extras.is_empty() {
+            self.late(draft, &TextPart { state: None, ..part.clone() }, extras);
         }
     }
 
-    fn close_text(&mut self, page: &mut Page, part: &TextPart) {
-        self.close(page, part.index, part.state.as_deref());
+    fn close_text(&mut self, draft: &mut Draft, part: &TextPart) {
+        self.close(draft, part.index, part.state.as_deref());
     }
 
-    fn bare(&mut self, page: &mut Page, part: &TextPart) {
+    fn bare(&mut self, draft: &mut Draft, part: &TextPart) {
         let Some(state) = part.state.as_deref() else { return };
         if part.kind == TextKind::Text {
             // The value belongs to a message, and a text that never began is none.
-            return page.notes.add("provider_state", "provider state of a text without text");
+            return draft.notes.add("provider_state", "provider state of a text without text");
         }
-        let id = message_id(page, part.index);
-        with_id(page, "REASONING_START", "messageId", &id);
-        encrypted(page, "message", &id, state);
-        with_id(page, "REASONING_END", "messageId", &id);
+        let id = message_id(draft, part.index);
+        with_id(draft, "REASONING_START", "messageId", &id);
+        encrypted(draft, "message", &id, state);
+        with_id(draft, "REASONING_END", "messageId", &id);
     }
 
-    fn late(&mut self, page: &mut Page, part: &TextPart, riders: Riders<'_>) {
-        if let Some(json) = riders.annotations {
-            annotate(page, part.index, json);
+    fn late(&mut self, draft: &mut Draft, part: &TextPart, extras: Extras<'_>) {
+        if let Some(json) = extras.annotations {
+            annotate(draft, part.index, json);
         }
-        if riders.logprobs.is_some() {
-            page.notes.add("logprobs", "log probabilities");
+        if extras.logprobs.is_some() {
+            draft.notes.add("logprobs", "log probabilities");
         }
         match part.state.as_deref() {
             Some(state) if self.begun.contains(&part.index) => {
-                let id = message_id(page, part.index);
-                encrypted(page, "message", &id, state);
+                let id = message_id(draft, part.index);
+                encrypted(draft, "message", &id, state);
             }
-            Some(_) => page.notes.add("provider_state", "provider state of a text without text"),
+            Some(_) => draft.notes.add("provider_state", "provider state of a text without text"),
             None => {}
         }
     }
 
-    fn open_call(&mut self, page: &mut Page, call: &Call) {
+    fn open_call(&mut self, draft: &mut Draft, call: &Call) {
         let parent = self.last_text.clone();
-        let parent = parent.unwrap_or_else(|| format!("{}-calls", page.head.request_id));
-        event(page, "TOOL_CALL_START", |event| {
+        let parent = parent.unwrap_or_else(|| format!("{}-calls", draft.head.request_id));
+        event(draft, "TOOL_CALL_START", |event| {
             event.text("toolCallId", &call.id);
             event.text("toolCallName", &call.name);
             event.text("parentMessageId", &parent);
         });
-        let lead = lead(page, "TOOL_CALL_ARGS", "toolCallId", &call.id);
-        self.open.insert(call.index, Open::Call(lead, call.id.clone()));
+        let prefix = prefix(draft, "TOOL_CALL_ARGS", "toolCallId", &call.id);
+        self.open.insert(call.index, Open::Call(prefix, call.id.clone()));
     }
 
     #[inline]
-    fn args(&mut self, page: &mut Page, call: &Call, text: &str) {
-        if let Some(Open::Call(lead, _)) = self.open.get(&call.index) {
-            page.out.repeat(lead);
-            page.out.escaped(text).piece("\"}");
-            page.out.finish(lead);
+    fn args(&mut self, draft: &mut Draft, call: &Call, text: &str) {
+        if let Some(Open::Call(prefix, _)) = self.open.get(&call.index) {
+            draft.out.repeat(prefix);
+            draft.out.escaped(text).piece("\"}");
+            draft.out.finish(prefix);
         }
     }
 
-    fn close_call(&mut self, page: &mut Page, call: &Call) -> bool {
+    fn close_call(&mut self, draft: &mut Draft, call: &Call) -> bool {
         if !call.incomplete {
             self.pending.push(call.id.clone());
         }
-        self.close(page, call.index, call.state.as_deref());
+        self.close(draft, call.index, call.state.as_deref());
         !call.incomplete
     }
 
-    fn whole_call(&mut self, _: &mut Page, _: &Call) -> bool {
+    fn whole_call(&mut self, _: &mut Draft, _: &Call) -> bool {
         false
     }
 
-    fn whole_part(&mut self, page: &mut Page, part: &WholePart) {
-        custom(page, &part.json);
+    fn whole_part(&mut self, draft: &mut Draft, part: &WholePart) {
+        custom(draft, &part.json);
     }
 
-    fn finish(&mut self, page: &mut Page, ending: &Ending<'_>) {
-        self.close_all(page);
+    fn finish(&mut self, draft: &mut Draft, ending: &Ending<'_>) {
+        self.close_all(draft);
         if let Some(why) = ending.reason.forbids_calls().filter(|_| ending.has_calls) {
             // After `RUN_FINISHED` a client would run the calls.
-            return self.fail(page, &Failure::new(ErrorCode::ContentBlocked, why));
+            return self.fail(draft, &Failure::new(ErrorCode::ContentBlocked, why));
         }
         let pending = std::mem::take(&mut self.pending);
         let calls = ending.reason == FinishReason::ToolCalls;
         let plain = calls || ending.reason == FinishReason::Stop;
         Self::finished(
-            page,
+            draft,
             |outcome| {
                 outcome.text("type", "success");
                 if calls {
@@ -331,32 +331,32 @@ impl Writer for AgUiWriter {
         );
     }
 
-    fn fail(&mut self, page: &mut Page, failure: &Failure<&str>) {
+    fn fail(&mut self, draft: &mut Draft, failure: &Failure<&str>) {
         if failure.code == ErrorCode::Cancelled {
-            self.close_all(page);
-            return Self::finished(page, |outcome| outcome.text("type", "cancelled"), None);
+            self.close_all(draft);
+            return Self::finished(draft, |outcome| outcome.text("type", "cancelled"), None);
         }
-        if page.settings.without_run {
-            return page.notes.add("error", "a failure, which the owner of the run must tell");
+        if draft.settings.without_run {
+            return draft.notes.add("error", "a failure, which the owner of the run must tell");
         }
         let json = object(|event| {
             event.text("type", "RUN_ERROR");
             event.text("message", errors::message(failure));
             event.text("code", failure.code.as_str());
-            write_usage(event, page);
+            write_usage(event, draft);
         });
-        page.out.json_event("", &json);
+        draft.out.json_event("", &json);
     }
 
-    fn keep_alive(&mut self, page: &mut Page) {
-        page.out.marker(": keep-alive\n\n");
+    fn keep_alive(&mut self, draft: &mut Draft) {
+        draft.out.marker(": keep-alive\n\n");
     }
 
-    fn refusal(_: &mut Page, failure: &Failure<&str>) -> (u16, String) {
+    fn refusal(_: &mut Draft, failure: &Failure<&str>) -> (u16, String) {
         errors::plain_refusal(failure)
     }
 
-    fn body(_: &mut Page, _: &MessageAssembler) -> Option<String> {
+    fn body(_: &mut Draft, _: &MessageAssembler) -> Option<String> {
         None
     }
 }

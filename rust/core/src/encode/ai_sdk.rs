@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 
 use crate::contract::{ErrorCode, Failure, FinishReason, InputFormat};
 use crate::encode::{
-    Call, Counts, Ending, Form, Lead, Order, Page, Riders, State, TextKind, TextPart, WholeContent,
-    WholePart, Writer, annotations, argument_object, errors, optional, write_compact,
+    Call, Counts, Draft, Ending, Extras, Form, Order, Prefix, State, TextKind, TextPart,
+    WholeContent, WholePart, Writer, annotations, argument_object, errors, optional, write_compact,
     write_escaped,
 };
 use crate::fold::MessageAssembler;
@@ -21,7 +21,7 @@ use crate::json::{ObjectWriter, write_members, write_string};
 
 #[derive(Clone, Debug, PartialEq)]
 struct Open {
-    lead: Lead,
+    prefix: Prefix,
     /// Argument text of a call.
     args: String,
 }
@@ -33,8 +33,8 @@ pub(super) struct AiSdkWriter {
     sources: usize,
 }
 
-fn chunk(page: &mut Page, name: &str, fill: impl FnOnce(&mut ObjectWriter<'_>)) {
-    page.out.event("", |event| {
+fn chunk(draft: &mut Draft, name: &str, fill: impl FnOnce(&mut ObjectWriter<'_>)) {
+    draft.out.event("", |event| {
         event.text("type", name);
         fill(event);
     });
@@ -44,9 +44,9 @@ fn part_id(index: usize) -> String {
     index.to_string()
 }
 
-fn lead(page: &Page, name: &str, id_member: &str, id: &str, text_member: &str) -> Lead {
-    let mut lead = Lead::default();
-    page.out.lead(&mut lead, "", |out| {
+fn prefix(draft: &Draft, name: &str, id_member: &str, id: &str, text_member: &str) -> Prefix {
+    let mut prefix = Prefix::default();
+    draft.out.prepare(&mut prefix, "", |out| {
         out.push_str("{\"type\":\"");
         out.push_str(name);
         out.push_str("\",\"");
@@ -57,7 +57,7 @@ fn lead(page: &Page, name: &str, id_member: &str, id: &str, text_member: &str) -
         out.push_str(text_member);
         out.push_str("\":\"");
     });
-    lead
+    prefix
 }
 
 fn kind_name(kind: TextKind) -> &'static str {
@@ -93,13 +93,13 @@ fn finish_word(reason: FinishReason) -> &'static str {
 }
 
 impl AiSdkWriter {
-    fn source(&mut self, page: &mut Page, json: &str) {
+    fn source(&mut self, draft: &mut Draft, json: &str) {
         for annotation in annotations::list(json) {
             match annotations::citation(annotation) {
                 Some(citation) => {
                     let id = format!("source-{}", self.sources);
                     self.sources += 1;
-                    chunk(page, "source-url", |chunk| {
+                    chunk(draft, "source-url", |chunk| {
                         chunk.text("sourceId", &id);
                         chunk.text("url", &citation.url);
                         if let Some(title) = &citation.title {
@@ -107,7 +107,7 @@ impl AiSdkWriter {
                         }
                     });
                 }
-                None => page.notes.add("annotations", "an annotation without an address"),
+                None => draft.notes.add("annotations", "an annotation without an address"),
             }
         }
     }
@@ -122,95 +122,95 @@ impl Writer for AiSdkWriter {
     const FREE_TEXT: bool = true;
     const ERROR_REASON_FAILS: bool = false;
 
-    fn head(&mut self, page: &mut Page) {
-        let id = page.head.request_id.clone();
-        chunk(page, "start", |chunk| {
+    fn head(&mut self, draft: &mut Draft) {
+        let id = draft.head.request_id.clone();
+        chunk(draft, "start", |chunk| {
             if !id.is_empty() {
                 chunk.text("messageId", &id);
             }
         });
-        chunk(page, "start-step", |_| {});
+        chunk(draft, "start-step", |_| {});
     }
 
-    fn open_text(&mut self, page: &mut Page, part: &TextPart) {
+    fn open_text(&mut self, draft: &mut Draft, part: &TextPart) {
         let (id, name) = (part_id(part.index), kind_name(part.kind));
-        chunk(page, &format!("{name}-start"), |chunk| chunk.text("id", &id));
-        let lead = lead(page, &format!("{name}-delta"), "id", &id, "delta");
-        self.open.insert(part.index, Open { lead, args: String::new() });
+        chunk(draft, &format!("{name}-start"), |chunk| chunk.text("id", &id));
+        let prefix = prefix(draft, &format!("{name}-delta"), "id", &id, "delta");
+        self.open.insert(part.index, Open { prefix, args: String::new() });
     }
 
     #[inline]
-    fn text(&mut self, page: &mut Page, part: &TextPart, text: &str, riders: Riders<'_>) {
+    fn text(&mut self, draft: &mut Draft, part: &TextPart, text: &str, extras: Extras<'_>) {
         if !text.is_empty()
             && let Some(open) = self.open.get(&part.index)
         {
-            page.out.repeat(&open.lead);
-            page.out.escaped(text).piece("\"}");
-            page.out.finish(&open.lead);
+            draft.out.repeat(&open.prefix);
+            draft.out.escaped(text).piece("\"}");
+            draft.out.finish(&open.prefix);
         }
-        if !riders.is_empty() {
-            self.late(page, &TextPart { state: None, ..part.clone() }, riders);
+        if !extras.is_empty() {
+            self.late(draft, &TextPart { state: None, ..part.clone() }, extras);
         }
     }
 
-    fn close_text(&mut self, page: &mut Page, part: &TextPart) {
+    fn close_text(&mut self, draft: &mut Draft, part: &TextPart) {
         if self.open.remove(&part.index).is_some() {
             let id = part_id(part.index);
-            chunk(page, &format!("{}-end", kind_name(part.kind)), |chunk| {
+            chunk(draft, &format!("{}-end", kind_name(part.kind)), |chunk| {
                 chunk.text("id", &id);
                 write_state(chunk, part.state.as_deref());
             });
         }
     }
 
-    fn bare(&mut self, page: &mut Page, part: &TextPart) {
+    fn bare(&mut self, draft: &mut Draft, part: &TextPart) {
         if part.state.is_some() {
-            self.open_text(page, part);
-            self.close_text(page, part);
+            self.open_text(draft, part);
+            self.close_text(draft, part);
         }
     }
 
-    fn late(&mut self, page: &mut Page, part: &TextPart, riders: Riders<'_>) {
-        if let Some(json) = riders.annotations {
-            self.source(page, json);
+    fn late(&mut self, draft: &mut Draft, part: &TextPart, extras: Extras<'_>) {
+        if let Some(json) = extras.annotations {
+            self.source(draft, json);
         }
-        if riders.logprobs.is_some() {
-            page.notes.add("logprobs", "log probabilities");
+        if extras.logprobs.is_some() {
+            draft.notes.add("logprobs", "log probabilities");
         }
         if part.state.is_some() {
-            page.notes.add("provider_state", "provider state that came after its part");
+            draft.notes.add("provider_state", "provider state that came after its part");
         }
     }
 
-    fn open_call(&mut self, page: &mut Page, call: &Call) {
-        chunk(page, "tool-input-start", |chunk| {
+    fn open_call(&mut self, draft: &mut Draft, call: &Call) {
+        chunk(draft, "tool-input-start", |chunk| {
             chunk.text("toolCallId", &call.id);
             chunk.text("toolName", &call.name);
             if call.format == InputFormat::Text {
                 chunk.text("inputEncoding", "text");
             }
         });
-        let lead = lead(page, "tool-input-delta", "toolCallId", &call.id, "inputTextDelta");
-        self.open.insert(call.index, Open { lead, args: String::new() });
+        let prefix = prefix(draft, "tool-input-delta", "toolCallId", &call.id, "inputTextDelta");
+        self.open.insert(call.index, Open { prefix, args: String::new() });
     }
 
     #[inline]
-    fn args(&mut self, page: &mut Page, call: &Call, text: &str) {
+    fn args(&mut self, draft: &mut Draft, call: &Call, text: &str) {
         if let Some(open) = self.open.get_mut(&call.index) {
             open.args.push_str(text);
-            page.out.repeat(&open.lead);
-            page.out.escaped(text).piece("\"}");
-            page.out.finish(&open.lead);
+            draft.out.repeat(&open.prefix);
+            draft.out.escaped(text).piece("\"}");
+            draft.out.finish(&open.prefix);
         }
     }
 
-    fn close_call(&mut self, page: &mut Page, call: &Call) -> bool {
+    fn close_call(&mut self, draft: &mut Draft, call: &Call) -> bool {
         let Some(open) = self.open.remove(&call.index) else { return false };
         let is_text = call.format == InputFormat::Text;
         let input = if is_text { Some(open.args.clone()) } else { argument_object(&open.args) };
         let whole = input.filter(|_| !call.incomplete);
         let name = if whole.is_some() { "tool-input-available" } else { "tool-input-error" };
-        chunk(page, name, |chunk| {
+        chunk(draft, name, |chunk| {
             chunk.text("toolCallId", &call.id);
             chunk.text("toolName", &call.name);
             match &whole {
@@ -231,15 +231,15 @@ impl Writer for AiSdkWriter {
         whole.is_some()
     }
 
-    fn whole_call(&mut self, _: &mut Page, _: &Call) -> bool {
+    fn whole_call(&mut self, _: &mut Draft, _: &Call) -> bool {
         false
     }
 
-    fn whole_part(&mut self, page: &mut Page, part: &WholePart) {
+    fn whole_part(&mut self, draft: &mut Draft, part: &WholePart) {
         match part.content() {
             WholeContent::Image { mime_type, data: Some(data), .. } => {
                 let data = data.trim_matches('"');
-                page.out.event("", |event| {
+                draft.out.event("", |event| {
                     event.text("type", "file");
                     event.value("url", |out| {
                         out.push_str("\"data:");
@@ -253,23 +253,23 @@ impl Writer for AiSdkWriter {
             }
             // The client refuses a file without an address.
             WholeContent::Image { mime_type, url: Some(url), .. } if url != "\"\"" => {
-                chunk(page, "file", |chunk| {
+                chunk(draft, "file", |chunk| {
                     chunk.json("url", url);
                     chunk.text("mediaType", &mime_type);
                 });
             }
-            _ => chunk(page, "data-deltafold-part", |chunk| {
+            _ => chunk(draft, "data-deltafold-part", |chunk| {
                 chunk.value("data", |out| write_compact(out, &part.json));
             }),
         }
     }
 
-    fn finish(&mut self, page: &mut Page, ending: &Ending<'_>) {
-        chunk(page, "finish-step", |_| {});
-        let counts = Counts::known(page);
-        let cost = page.head.usage.cost;
-        let model = page.head.model_id.clone();
-        chunk(page, "finish", |chunk| {
+    fn finish(&mut self, draft: &mut Draft, ending: &Ending<'_>) {
+        chunk(draft, "finish-step", |_| {});
+        let counts = Counts::known(draft);
+        let cost = draft.head.usage.cost;
+        let model = draft.head.model_id.clone();
+        chunk(draft, "finish", |chunk| {
             chunk.text("finishReason", finish_word(ending.reason));
             chunk.object("messageMetadata", |metadata| {
                 metadata.text("model", &model);
@@ -292,28 +292,28 @@ impl Writer for AiSdkWriter {
                 }
             });
         });
-        page.out.marker("data: [DONE]\n\n");
+        draft.out.marker("data: [DONE]\n\n");
     }
 
-    fn fail(&mut self, page: &mut Page, failure: &Failure<&str>) {
+    fn fail(&mut self, draft: &mut Draft, failure: &Failure<&str>) {
         if failure.code == ErrorCode::Cancelled {
-            chunk(page, "abort", |chunk| chunk.text("reason", errors::message(failure)));
+            chunk(draft, "abort", |chunk| chunk.text("reason", errors::message(failure)));
         } else {
-            chunk(page, "error", |chunk| chunk.text("errorText", errors::message(failure)));
+            chunk(draft, "error", |chunk| chunk.text("errorText", errors::message(failure)));
         }
-        page.out.marker("data: [DONE]\n\n");
+        draft.out.marker("data: [DONE]\n\n");
     }
 
-    fn keep_alive(&mut self, page: &mut Page) {
-        page.out.marker(": keep-alive\n\n");
+    fn keep_alive(&mut self, draft: &mut Draft) {
+        draft.out.marker(": keep-alive\n\n");
     }
 
     /// The client shows the body as the message of its error.
-    fn refusal(_: &mut Page, failure: &Failure<&str>) -> (u16, String) {
+    fn refusal(_: &mut Draft, failure: &Failure<&str>) -> (u16, String) {
         (errors::plain_refusal(failure).0, errors::message(failure).to_owned())
     }
 
-    fn body(_: &mut Page, _: &MessageAssembler) -> Option<String> {
+    fn body(_: &mut Draft, _: &MessageAssembler) -> Option<String> {
         None
     }
 }

@@ -9,10 +9,10 @@
 use std::collections::BTreeMap;
 
 use super::registry::Target;
-use super::stream::{OnPage, Stream};
-use super::whole::{Headers, headers, page};
+use super::stream::{OnDraft, Stream};
+use super::whole::{Headers, draft, headers};
 use crate::contract::{ContractViolation, Delta, ErrorCode, Failure, Output, Payload};
-use crate::encode::{Note, Out, Page, Settings};
+use crate::encode::{Draft, Note, Out, Settings};
 
 const LOST: &str = "the stream stopped without any sign of its end";
 
@@ -21,7 +21,7 @@ const LOST: &str = "the stream stopped without any sign of its end";
 pub struct AnswersEncoder {
     target: &'static Target,
     streams: BTreeMap<u64, Stream>,
-    page: Page,
+    draft: Draft,
     /// Status of a response that is an HTTP error.
     refused: Option<u16>,
     closed: bool,
@@ -33,7 +33,7 @@ impl AnswersEncoder {
         target.has_answers.then(|| Self {
             target,
             streams: BTreeMap::new(),
-            page: page(target, settings, objects),
+            draft: draft(target, settings, objects),
             refused: None,
             closed: false,
         })
@@ -46,7 +46,7 @@ impl AnswersEncoder {
 
     /// Set the start of the stream in milliseconds since 1970, unless it is set.
     pub fn set_created(&mut self, milliseconds: u64) {
-        self.page.head.set_created(milliseconds);
+        self.draft.head.set_created(milliseconds);
     }
 
     /// Return the HTTP status; `None` until the first delta that decides it, of any answer.
@@ -61,22 +61,22 @@ impl AnswersEncoder {
 
     /// Return true if an answer failed: the stream ends in the target's error, or is an HTTP error.
     pub fn failed(&self) -> bool {
-        self.page.deferred.is_some()
+        self.draft.deferred.is_some()
     }
 
     /// Return the HTTP headers; `None` until the status is decided.
     pub fn headers(&self) -> Option<Headers> {
         let failing = self.streams.values().find(|stream| stream.failure().is_some());
         let request_id = failing.and_then(Stream::http_request_id);
-        let request_id = request_id.unwrap_or(&self.page.head.request_id);
-        let form = Some(self.page.out.form());
+        let request_id = request_id.unwrap_or(&self.draft.head.request_id);
+        let form = Some(self.draft.out.form());
         let failure = failing.and_then(Stream::failure);
         Some(headers(self.target.name, self.status()?, form, request_id, failure))
     }
 
     /// Return what the target could not carry so far.
     pub fn notes(&self) -> &[Note] {
-        self.page.notes.list()
+        self.draft.notes.list()
     }
 
     /// Return the first delta that broke a law of the contract, if one did; it and all later ones of its answer were dropped.
@@ -86,25 +86,25 @@ impl AnswersEncoder {
 
     /// Take the bytes written so far.
     pub fn take(&mut self) -> Vec<u8> {
-        self.page.out.take()
+        self.draft.out.take()
     }
 
     /// Return the output, to read it without giving up its memory.
     pub fn out(&mut self) -> &mut Out {
-        &mut self.page.out
+        &mut self.draft.out
     }
 
     /// Return the output of an answer; `None` beyond the bound of answers, and after the end.
     pub fn answer(&mut self, number: u64) -> Option<impl Output> {
         let is_new = !self.streams.contains_key(&number);
-        let is_full = is_new && self.streams.len() >= self.page.settings.limits.choices;
+        let is_full = is_new && self.streams.len() >= self.draft.settings.limits.choices;
         if self.closed || is_full {
             return None;
         }
         let target = self.target;
         let stream = self.streams.entry(number).or_insert_with(|| Stream::new(target));
-        self.page.answer = Some(number);
-        Some(OnPage { stream, page: &mut self.page })
+        self.draft.answer = Some(number);
+        Some(OnDraft { stream, draft: &mut self.draft })
     }
 
     /// Write something that keeps the connection alive.  Decides the status for 200.
@@ -113,7 +113,7 @@ impl AnswersEncoder {
         if self.answer(number).is_some()
             && let Some(stream) = self.streams.get_mut(&number)
         {
-            stream.keep_alive(&mut self.page);
+            stream.keep_alive(&mut self.draft);
         }
     }
 
@@ -133,17 +133,17 @@ impl AnswersEncoder {
         }
         self.closed = true;
         let has_head = self.has_head();
-        let deferred = self.page.deferred.take();
+        let deferred = self.draft.deferred.take();
         let number = deferred.as_ref().map(|failed| failed.0);
         let number = number.or_else(|| self.streams.keys().next().copied()).unwrap_or(0);
-        self.page.answer = Some(number);
+        self.draft.answer = Some(number);
         let Some(stream) = self.streams.get_mut(&number) else { return };
         let failure = deferred.as_ref().map(|failed| failed.1.map(&mut |text| text.as_ref()));
-        stream.end_answers(&mut self.page, failure.as_ref(), has_head);
+        stream.end_answers(&mut self.draft, failure.as_ref(), has_head);
         if !has_head {
             self.refused = stream.status();
         }
-        self.page.deferred = deferred;
+        self.draft.deferred = deferred;
     }
 
     fn has_head(&self) -> bool {

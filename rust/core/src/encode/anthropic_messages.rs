@@ -12,7 +12,7 @@
 use crate::contract::{ErrorCode, Failure};
 use crate::dialect::anthropic_messages::facts::FACTS;
 use crate::encode::{
-    Call, Counts, Ending, Form, Lead, Order, Owner, Page, Riders, State, TextKind, TextPart,
+    Call, Counts, Draft, Ending, Extras, Form, Order, Owner, Prefix, State, TextKind, TextPart,
     WholeContent, WholePart, Writer, annotations, call_envelope, envelope, errors, finish_word,
     optional, write_compact,
 };
@@ -46,7 +46,7 @@ pub(super) struct MessagesWriter {
     block: usize,
     open: Option<Open>,
     /// Beginning of the deltas of the open block.
-    delta: Lead,
+    delta: Prefix,
     /// The open call had arguments.
     has_args: bool,
     /// The state of the open call is written.
@@ -74,16 +74,16 @@ impl Open {
 }
 
 impl MessagesWriter {
-    fn start(&mut self, page: &mut Page, kind: Option<Open>, block: impl FnOnce(&mut String)) {
+    fn start(&mut self, draft: &mut Draft, kind: Option<Open>, block: impl FnOnce(&mut String)) {
         let number = self.block;
-        page.out.event("content_block_start", |event| {
+        draft.out.event("content_block_start", |event| {
             event.text("type", "content_block_start");
             event.number("index", number);
             event.value("content_block", block);
         });
         self.open = kind;
         if let Some(kind) = kind {
-            page.out.lead(&mut self.delta, DELTA, |out| {
+            draft.out.prepare(&mut self.delta, DELTA, |out| {
                 out.push_str("{\"type\":\"content_block_delta\",\"index\":");
                 out.push_str(&number.to_string());
                 out.push_str(",\"delta\":");
@@ -93,23 +93,23 @@ impl MessagesWriter {
     }
 
     #[inline]
-    fn more(&self, page: &mut Page, text: &str) {
-        page.out.repeat(&self.delta);
-        page.out.escaped(text).piece("\"}}");
-        page.out.finish(&self.delta);
+    fn more(&self, draft: &mut Draft, text: &str) {
+        draft.out.repeat(&self.delta);
+        draft.out.escaped(text).piece("\"}}");
+        draft.out.finish(&self.delta);
     }
 
-    fn other_delta(&self, page: &mut Page, delta: impl FnOnce(&mut ObjectWriter<'_>)) {
-        page.out.event(DELTA, |event| {
+    fn other_delta(&self, draft: &mut Draft, delta: impl FnOnce(&mut ObjectWriter<'_>)) {
+        draft.out.event(DELTA, |event| {
             event.text("type", DELTA);
             event.number("index", self.block);
             event.object("delta", delta);
         });
     }
 
-    fn stop(&mut self, page: &mut Page) {
+    fn stop(&mut self, draft: &mut Draft) {
         let number = self.block;
-        page.out.event("content_block_stop", |event| {
+        draft.out.event("content_block_stop", |event| {
             event.text("type", "content_block_stop");
             event.number("index", number);
         });
@@ -118,22 +118,22 @@ impl MessagesWriter {
     }
 
     /// Write a whole block without deltas.
-    fn whole(&mut self, page: &mut Page, block: &str) {
-        self.start(page, None, |out| write_compact(out, block));
-        self.stop(page);
+    fn whole(&mut self, draft: &mut Draft, block: &str) {
+        self.start(draft, None, |out| write_compact(out, block));
+        self.stop(draft);
     }
 }
 
 /// Return the signature of thinking, as a JSON string: its own, or an envelope of another dialect's state.
-fn signature(page: &mut Page, redacted: bool, json: &str) -> Option<String> {
+fn signature(draft: &mut Draft, redacted: bool, json: &str) -> Option<String> {
     let state = State::read(json);
-    if state.is_own(&page.settings, MessagesWriter::DIALECT) {
+    if state.is_own(&draft.settings, MessagesWriter::DIALECT) {
         return state.text_member("signature").map(str::to_owned);
     }
-    if page.settings.envelope {
+    if draft.settings.envelope {
         return Some(quoted(&envelope(&state, &Owner::thinking(redacted))));
     }
-    page.notes.add("provider_state", &format!("provider state of {}", state.dialect));
+    draft.notes.add("provider_state", &format!("provider state of {}", state.dialect));
     None
 }
 
@@ -151,25 +151,25 @@ fn withheld(data: &str) -> String {
 }
 
 /// Return the block of withheld thinking, if the target may have it.
-fn redacted_block(page: &mut Page, json: &str) -> Option<String> {
+fn redacted_block(draft: &mut Draft, json: &str) -> Option<String> {
     let state = State::read(json);
-    if state.is_own(&page.settings, MessagesWriter::DIALECT) {
+    if state.is_own(&draft.settings, MessagesWriter::DIALECT) {
         let is_block = state.text_member("data").is_some();
         return is_block.then(|| state.data.to_owned());
     }
-    if page.settings.envelope {
+    if draft.settings.envelope {
         return Some(withheld(&envelope(&state, &Owner::thinking(true))));
     }
-    page.notes.add("provider_state", &format!("withheld thinking of {}", state.dialect));
+    draft.notes.add("provider_state", &format!("withheld thinking of {}", state.dialect));
     None
 }
 
-fn own_citations<'a>(page: &mut Page, json: &'a str) -> Vec<&'a str> {
+fn own_citations<'a>(draft: &mut Draft, json: &'a str) -> Vec<&'a str> {
     let mut citations = annotations::list(json);
     citations.retain(|annotation| {
         let own = CITATIONS.contains(&annotations::kind(annotation).as_str());
         if !own {
-            page.notes.add("annotations", "annotations of another protocol");
+            draft.notes.add("annotations", "annotations of another protocol");
         }
         own
     });
@@ -191,9 +191,9 @@ fn write_counts(object: &mut ObjectWriter<'_>, counts: Counts) {
 }
 
 /// Write the counts of the last record: an unknown input is left out, because the client keeps its first value then.
-fn write_usage(page: &mut Page, object: &mut ObjectWriter<'_>) {
-    let known = page.head.usage.input.is_some();
-    let counts = Counts::filled(page);
+fn write_usage(draft: &mut Draft, object: &mut ObjectWriter<'_>) {
+    let known = draft.head.usage.input.is_some();
+    let counts = Counts::filled(draft);
     if known {
         write_counts(object, counts);
     } else {
@@ -254,11 +254,11 @@ fn write_call(block: &mut ObjectWriter<'_>, call: &Call, input: &str) {
     }
 }
 
-fn note_call_state(page: &mut Page, call: &Call) {
+fn note_call_state(draft: &mut Draft, call: &Call) {
     if let Some(json) = call.state.as_deref() {
         let state = State::read(json);
         if state.dialect != MessagesWriter::DIALECT {
-            page.notes.add("provider_state", &format!("provider state of {}", state.dialect));
+            draft.notes.add("provider_state", &format!("provider state of {}", state.dialect));
         }
     }
 }
@@ -269,11 +269,12 @@ impl Writer for MessagesWriter {
     const FORM: Form = Form::NamedSse;
     const ORDER: Order = Order::Serial;
 
-    fn head(&mut self, page: &mut Page) {
-        let usage = &page.head.usage;
-        let estimate = page.settings.input_tokens;
+    fn head(&mut self, draft: &mut Draft) {
+        let usage = &draft.head.usage;
+        let estimate = draft.settings.input_tokens;
         if usage.input.or(estimate).is_none() {
-            page.notes
+            draft
+                .notes
                 .add("usage", "the input tokens were unknown at the start and are written as 0");
         }
         let counts = Counts {
@@ -283,8 +284,8 @@ impl Writer for MessagesWriter {
             cache_write: usage.cache_write,
             reasoning: None,
         };
-        let (id, model) = (&page.head.request_id, &page.head.model_id);
-        page.out.event("message_start", |event| {
+        let (id, model) = (&draft.head.request_id, &draft.head.model_id);
+        draft.out.event("message_start", |event| {
             event.text("type", "message_start");
             event.object("message", |message| {
                 message.text("id", id);
@@ -299,154 +300,156 @@ impl Writer for MessagesWriter {
         });
     }
 
-    fn open_text(&mut self, page: &mut Page, part: &TextPart) {
+    fn open_text(&mut self, draft: &mut Draft, part: &TextPart) {
         let kind = match part.kind {
             TextKind::Text => Open::Text,
             TextKind::Thinking => Open::Thinking,
         };
-        self.start(page, Some(kind), |out| write_text_start(out, kind));
+        self.start(draft, Some(kind), |out| write_text_start(out, kind));
     }
 
     #[inline]
-    fn text(&mut self, page: &mut Page, _: &TextPart, text: &str, riders: Riders<'_>) {
+    fn text(&mut self, draft: &mut Draft, _: &TextPart, text: &str, extras: Extras<'_>) {
         if !text.is_empty() {
-            self.more(page, text);
+            self.more(draft, text);
         }
-        if !riders.is_empty() {
-            if let Some(json) = riders.annotations {
-                for citation in own_citations(page, json) {
-                    self.other_delta(page, |delta| {
+        if !extras.is_empty() {
+            if let Some(json) = extras.annotations {
+                for citation in own_citations(draft, json) {
+                    self.other_delta(draft, |delta| {
                         delta.text("type", "citations_delta");
                         delta.value("citation", |out| write_compact(out, citation));
                     });
                 }
             }
-            if riders.logprobs.is_some() {
-                page.notes.add("logprobs", "log probabilities");
+            if extras.logprobs.is_some() {
+                draft.notes.add("logprobs", "log probabilities");
             }
         }
     }
 
-    fn close_text(&mut self, page: &mut Page, part: &TextPart) {
+    fn close_text(&mut self, draft: &mut Draft, part: &TextPart) {
         if let Some(json) = part.state.as_deref() {
             if part.kind == TextKind::Text {
-                page.notes.add("provider_state", "provider state of a text");
-            } else if let Some(signature) = signature(page, part.redacted, json) {
-                self.other_delta(page, |delta| {
+                draft.notes.add("provider_state", "provider state of a text");
+            } else if let Some(signature) = signature(draft, part.redacted, json) {
+                self.other_delta(draft, |delta| {
                     delta.text("type", "signature_delta");
                     delta.json("signature", &signature);
                 });
             }
         }
-        self.stop(page);
+        self.stop(draft);
     }
 
-    fn bare(&mut self, page: &mut Page, part: &TextPart) {
+    fn bare(&mut self, draft: &mut Draft, part: &TextPart) {
         let Some(json) = part.state.as_deref() else { return };
         if part.redacted {
-            if let Some(block) = redacted_block(page, json) {
-                self.whole(page, &block);
+            if let Some(block) = redacted_block(draft, json) {
+                self.whole(draft, &block);
             }
         } else if part.kind == TextKind::Thinking {
-            if let Some(signature) = signature(page, false, json) {
-                self.start(page, Some(Open::Thinking), |out| write_text_start(out, Open::Thinking));
-                self.other_delta(page, |delta| {
+            if let Some(signature) = signature(draft, false, json) {
+                self.start(draft, Some(Open::Thinking), |out| {
+                    write_text_start(out, Open::Thinking)
+                });
+                self.other_delta(draft, |delta| {
                     delta.text("type", "signature_delta");
                     delta.json("signature", &signature);
                 });
-                self.stop(page);
+                self.stop(draft);
             }
         } else {
-            page.notes.add("provider_state", "provider state of a text");
+            draft.notes.add("provider_state", "provider state of a text");
         }
     }
 
-    fn late(&mut self, page: &mut Page, part: &TextPart, riders: Riders<'_>) {
+    fn late(&mut self, draft: &mut Draft, part: &TextPart, extras: Extras<'_>) {
         if part.state.is_some() {
-            page.notes.add("provider_state", "provider state that came after its part");
+            draft.notes.add("provider_state", "provider state that came after its part");
         }
-        if riders.annotations.is_some() {
-            page.notes.add("annotations", "annotations that came after their part");
+        if extras.annotations.is_some() {
+            draft.notes.add("annotations", "annotations that came after their part");
         }
-        if riders.logprobs.is_some() {
-            page.notes.add("logprobs", "log probabilities");
+        if extras.logprobs.is_some() {
+            draft.notes.add("logprobs", "log probabilities");
         }
     }
 
-    fn open_call(&mut self, page: &mut Page, call: &Call) {
+    fn open_call(&mut self, draft: &mut Draft, call: &Call) {
         self.has_args = false;
-        let envelope = call_envelope(page, Self::DIALECT, call);
+        let envelope = call_envelope(draft, Self::DIALECT, call);
         self.is_sealed = envelope.is_some();
         if let Some(envelope) = envelope {
-            self.whole(page, &withheld(&envelope));
+            self.whole(draft, &withheld(&envelope));
         }
-        self.start(page, Some(Open::Call), |out| {
+        self.start(draft, Some(Open::Call), |out| {
             write_members(out, |block| write_call(block, call, "{}"));
         });
     }
 
     #[inline]
-    fn args(&mut self, page: &mut Page, _: &Call, text: &str) {
+    fn args(&mut self, draft: &mut Draft, _: &Call, text: &str) {
         self.has_args = true;
-        self.more(page, text);
+        self.more(draft, text);
     }
 
-    fn close_call(&mut self, page: &mut Page, call: &Call) -> bool {
+    fn close_call(&mut self, draft: &mut Draft, call: &Call) -> bool {
         if !self.has_args {
-            self.more(page, "");
+            self.more(draft, "");
         }
-        self.stop(page);
+        self.stop(draft);
         // The state of a call can come with its end.
-        match call_envelope(page, Self::DIALECT, call) {
-            Some(envelope) if !self.is_sealed => self.whole(page, &withheld(&envelope)),
+        match call_envelope(draft, Self::DIALECT, call) {
+            Some(envelope) if !self.is_sealed => self.whole(draft, &withheld(&envelope)),
             Some(_) => {}
-            None => note_call_state(page, call),
+            None => note_call_state(draft, call),
         }
         !call.incomplete
     }
 
-    fn whole_call(&mut self, _: &mut Page, _: &Call) -> bool {
+    fn whole_call(&mut self, _: &mut Draft, _: &Call) -> bool {
         false
     }
 
-    fn whole_part(&mut self, page: &mut Page, part: &WholePart) {
-        if let Some(block) = own_block(page, part) {
-            self.whole(page, block);
+    fn whole_part(&mut self, draft: &mut Draft, part: &WholePart) {
+        if let Some(block) = own_block(draft, part) {
+            self.whole(draft, block);
         }
     }
 
-    fn finish(&mut self, page: &mut Page, ending: &Ending<'_>) {
+    fn finish(&mut self, draft: &mut Draft, ending: &Ending<'_>) {
         let mut json = String::new();
-        write_members(&mut json, |usage| write_usage(page, usage));
-        let reason = finish_word(page, ending, &FACTS.finish_reasons, STOP_REASONS, false);
-        page.out.event("message_delta", |event| {
+        write_members(&mut json, |usage| write_usage(draft, usage));
+        let reason = finish_word(draft, ending, &FACTS.finish_reasons, STOP_REASONS, false);
+        draft.out.event("message_delta", |event| {
             event.text("type", "message_delta");
             event.object("delta", |delta| write_stop(delta, reason, ending));
             event.json("usage", &json);
         });
-        page.out.event("message_stop", |event| event.text("type", "message_stop"));
+        draft.out.event("message_stop", |event| event.text("type", "message_stop"));
     }
 
-    fn fail(&mut self, page: &mut Page, failure: &Failure<&str>) {
-        page.out.event("error", |event| {
+    fn fail(&mut self, draft: &mut Draft, failure: &Failure<&str>) {
+        draft.out.event("error", |event| {
             write_error(event, failure);
         });
     }
 
-    fn keep_alive(&mut self, page: &mut Page) {
-        page.out.event("ping", |event| event.text("type", "ping"));
+    fn keep_alive(&mut self, draft: &mut Draft) {
+        draft.out.event("ping", |event| event.text("type", "ping"));
         if self.open.is_some() {
-            self.more(page, "");
+            self.more(draft, "");
         }
     }
 
-    fn refusal(page: &mut Page, failure: &Failure<&str>) -> (u16, String) {
+    fn refusal(draft: &mut Draft, failure: &Failure<&str>) -> (u16, String) {
         let mut status = 500;
         let body = object(|body| {
             status = write_error(body, failure);
             match failure
                 .http_request_id
-                .or(Some(&page.head.request_id))
+                .or(Some(&draft.head.request_id))
                 .filter(|id| !id.is_empty())
             {
                 Some(id) => body.text("request_id", id),
@@ -456,13 +459,13 @@ impl Writer for MessagesWriter {
         (status, body)
     }
 
-    fn body(page: &mut Page, message: &MessageAssembler) -> Option<String> {
-        Some(message_body(page, message))
+    fn body(draft: &mut Draft, message: &MessageAssembler) -> Option<String> {
+        Some(message_body(draft, message))
     }
 }
 
 /// Return the block of a provider part of this dialect; a note for any other part.
-fn own_block<'a>(page: &mut Page, part: &'a WholePart) -> Option<&'a str> {
+fn own_block<'a>(draft: &mut Draft, part: &'a WholePart) -> Option<&'a str> {
     let what = match part.content() {
         WholeContent::Provider { dialect, block } if dialect == MessagesWriter::DIALECT => {
             return Some(block);
@@ -471,12 +474,12 @@ fn own_block<'a>(page: &mut Page, part: &'a WholePart) -> Option<&'a str> {
         WholeContent::Image { .. } => "an image".to_owned(),
         WholeContent::Other { kind } => format!("a part of the kind {kind}"),
     };
-    page.notes.add("part", &what);
+    draft.notes.add("part", &what);
     None
 }
 
 /// Return a whole message.
-fn message_body(page: &mut Page, message: &MessageAssembler) -> String {
+fn message_body(draft: &mut Draft, message: &MessageAssembler) -> String {
     let mut blocks: Vec<String> = Vec::new();
     let mut whole_calls = 0;
     for (index, part) in message.parts().iter().enumerate() {
@@ -484,7 +487,7 @@ fn message_body(page: &mut Page, message: &MessageAssembler) -> String {
             Part::Text(part) if part.text.is_empty() => {}
             Part::Text(part) => {
                 let citations: Vec<&str> =
-                    part.annotations.iter().flat_map(|json| own_citations(page, json)).collect();
+                    part.annotations.iter().flat_map(|json| own_citations(draft, json)).collect();
                 blocks.push(object(|block| {
                     block.text("type", "text");
                     block.text("text", &part.text);
@@ -495,16 +498,16 @@ fn message_body(page: &mut Page, message: &MessageAssembler) -> String {
                     }
                 }));
                 if part.provider_state.is_some() {
-                    page.notes.add("provider_state", "provider state of a text");
+                    draft.notes.add("provider_state", "provider state of a text");
                 }
             }
             Part::Thinking(part) if part.redacted && part.text.is_empty() => {
                 let state = part.provider_state.as_deref();
-                blocks.extend(state.and_then(|state| redacted_block(page, state)));
+                blocks.extend(state.and_then(|state| redacted_block(draft, state)));
             }
             Part::Thinking(part) => {
                 let state = part.provider_state.as_deref();
-                let signature = state.and_then(|state| signature(page, part.redacted, state));
+                let signature = state.and_then(|state| signature(draft, part.redacted, state));
                 if !part.text.is_empty() || signature.is_some() {
                     blocks.push(object(|block| {
                         block.text("type", "thinking");
@@ -517,32 +520,34 @@ fn message_body(page: &mut Page, message: &MessageAssembler) -> String {
                 let call = Call::from_fold(index, whole_calls, call);
                 match call.input_object().filter(|_| !call.incomplete && !call.name.is_empty()) {
                     Some(input) => {
-                        match call_envelope(page, MessagesWriter::DIALECT, &call) {
+                        match call_envelope(draft, MessagesWriter::DIALECT, &call) {
                             Some(envelope) => blocks.push(withheld(&envelope)),
-                            None => note_call_state(page, &call),
+                            None => note_call_state(draft, &call),
                         }
                         whole_calls += 1;
                         blocks.push(object(|block| write_call(block, &call, &input)));
                     }
                     None => {
-                        page.notes.add("call", "a call that was cut off or has no argument object");
+                        draft
+                            .notes
+                            .add("call", "a call that was cut off or has no argument object");
                     }
                 }
             }
             Part::Whole(json) => {
                 let part = WholePart { index, json: json.clone() };
-                blocks.extend(own_block(page, &part).map(str::to_owned));
+                blocks.extend(own_block(draft, &part).map(str::to_owned));
             }
         }
     }
     let ending = Ending::of(message, whole_calls);
-    let reason = finish_word(page, &ending, &FACTS.finish_reasons, STOP_REASONS, false);
-    let counts = Counts::filled(page);
+    let reason = finish_word(draft, &ending, &FACTS.finish_reasons, STOP_REASONS, false);
+    let counts = Counts::filled(draft);
     object(|body| {
-        body.text("id", &page.head.request_id);
+        body.text("id", &draft.head.request_id);
         body.text("type", "message");
         body.text("role", "assistant");
-        body.text("model", &page.head.model_id);
+        body.text("model", &draft.head.model_id);
         body.value("content", |out| {
             write_list(out, &blocks, |out, block| write_compact(out, block));
         });

@@ -5,10 +5,10 @@
 //! Laws: a delta that breaks a law of the contract changes nothing and is reported.  Nothing is written after the terminal.
 
 use super::registry::Target;
-use super::stream::{OnPage, Stream};
-use super::whole::{Headers, headers, page};
+use super::stream::{OnDraft, Stream};
+use super::whole::{Headers, draft, headers};
 use crate::contract::{ContractViolation, Delta, Output, TextOnlyDelta};
-use crate::encode::{Note, Out, Page, Settings};
+use crate::encode::{Draft, Note, Out, Settings};
 use crate::memory::{self, Report};
 
 /// Encoder of one stream.
@@ -16,7 +16,7 @@ use crate::memory::{self, Report};
 pub struct Encoder {
     target: &'static str,
     stream: Stream,
-    page: Page,
+    draft: Draft,
 }
 
 impl Encoder {
@@ -25,7 +25,7 @@ impl Encoder {
         Self {
             target: target.name,
             stream: Stream::new(target),
-            page: page(target, settings, objects),
+            draft: draft(target, settings, objects),
         }
     }
 
@@ -42,7 +42,7 @@ impl Encoder {
 
     /// Set the start of the stream in milliseconds since 1970, unless it is set.
     pub fn set_created(&mut self, milliseconds: u64) {
-        self.page.head.set_created(milliseconds);
+        self.draft.head.set_created(milliseconds);
     }
 
     /// Return the HTTP status of the answer; `None` until the first delta that decides it.
@@ -62,8 +62,8 @@ impl Encoder {
 
     /// Return the HTTP headers of the answer; `None` until the status is decided.
     pub fn headers(&self) -> Option<Headers> {
-        let request_id = self.stream.http_request_id().unwrap_or(&self.page.head.request_id);
-        let form = Some(self.page.out.form());
+        let request_id = self.stream.http_request_id().unwrap_or(&self.draft.head.request_id);
+        let form = Some(self.draft.out.form());
         Some(headers(self.target, self.status()?, form, request_id, self.stream.failure()))
     }
 
@@ -74,7 +74,7 @@ impl Encoder {
 
     /// Return what the target could not carry so far.
     pub fn notes(&self) -> &[Note] {
-        self.page.notes.list()
+        self.draft.notes.list()
     }
 
     /// Return the delta that broke a law of the contract, if one did; it and all later ones were dropped.
@@ -84,27 +84,27 @@ impl Encoder {
 
     /// Take the bytes written so far.
     pub fn take(&mut self) -> Vec<u8> {
-        self.page.out.take()
+        self.draft.out.take()
     }
 
     /// Return the output, to read it without giving up its memory.
     pub fn out(&mut self) -> &mut Out {
-        &mut self.page.out
+        &mut self.draft.out
     }
 
     /// Write something that keeps the connection alive.  Decides the status for 200.
     pub fn keep_alive(&mut self) {
-        self.stream.keep_alive(&mut self.page);
+        self.stream.keep_alive(&mut self.draft);
     }
 }
 
 impl Output for Encoder {
     fn delta(&mut self, delta: &Delta<&str>) {
-        OnPage { stream: &mut self.stream, page: &mut self.page }.delta(delta);
+        OnDraft { stream: &mut self.stream, draft: &mut self.draft }.delta(delta);
     }
 
     #[inline]
     fn text_only(&mut self, seq: u64, delta: TextOnlyDelta<'_>) {
-        OnPage { stream: &mut self.stream, page: &mut self.page }.text_only(seq, delta);
+        OnDraft { stream: &mut self.stream, draft: &mut self.draft }.text_only(seq, delta);
     }
 }

@@ -12,15 +12,15 @@ use std::collections::BTreeMap;
 
 use crate::contract::Failure;
 use crate::encode::{
-    Call, Counts, Ending, Form, Lead, Order, Page, Riders, State, TextKind, TextPart, WholeContent,
-    WholePart, Writer, annotations, argument_object, errors, optional, write_compact,
+    Call, Counts, Draft, Ending, Extras, Form, Order, Prefix, State, TextKind, TextPart,
+    WholeContent, WholePart, Writer, annotations, argument_object, errors, optional, write_compact,
 };
 use crate::fold::MessageAssembler;
 use crate::json::{ObjectWriter, object, write_list};
 
 #[derive(Clone, Debug, PartialEq)]
 struct Open {
-    lead: Lead,
+    prefix: Prefix,
     /// Text or arguments so far.
     text: String,
     /// JSON of the annotations.
@@ -40,8 +40,8 @@ pub(super) struct LangChainWriter {
     blocks: usize,
 }
 
-fn event(page: &mut Page, name: &'static str, fill: impl FnOnce(&mut ObjectWriter<'_>)) {
-    page.out.event("", |event| {
+fn event(draft: &mut Draft, name: &'static str, fill: impl FnOnce(&mut ObjectWriter<'_>)) {
+    draft.out.event("", |event| {
         event.text("event", name);
         fill(event);
     });
@@ -62,15 +62,15 @@ fn write_extras(block: &mut ObjectWriter<'_>, state: Option<&str>) {
 }
 
 impl LangChainWriter {
-    fn start(&mut self, page: &mut Page, part: usize, block: &str, delta: &str) {
+    fn start(&mut self, draft: &mut Draft, part: usize, block: &str, delta: &str) {
         let index = self.blocks;
         self.blocks += 1;
-        event(page, "content-block-start", |event| {
+        event(draft, "content-block-start", |event| {
             event.number("index", index);
             event.json("content", block);
         });
-        let mut lead = Lead::default();
-        page.out.lead(&mut lead, "", |out| {
+        let mut prefix = Prefix::default();
+        draft.out.prepare(&mut prefix, "", |out| {
             out.push_str("{\"event\":\"content-block-delta\",\"index\":");
             out.push_str(&index.to_string());
             out.push_str(",\"delta\":");
@@ -78,7 +78,7 @@ impl LangChainWriter {
         });
         let (text, annotations) = (String::new(), Vec::new());
         self.numbers.insert(part, index);
-        self.open.insert(index, Open { lead, text, annotations, done: None });
+        self.open.insert(index, Open { prefix, text, annotations, done: None });
     }
 
     /// Return the unfinished block of a part.
@@ -88,17 +88,22 @@ impl LangChainWriter {
     }
 
     #[inline]
-    fn more(&mut self, page: &mut Page, part: usize, text: &str) {
+    fn more(&mut self, draft: &mut Draft, part: usize, text: &str) {
         if let Some(open) = self.block(part) {
             open.text.push_str(text);
-            page.out.repeat(&open.lead);
-            page.out.escaped(text).piece("\"}}");
-            page.out.finish(&open.lead);
+            draft.out.repeat(&open.prefix);
+            draft.out.escaped(text).piece("\"}}");
+            draft.out.finish(&open.prefix);
         }
     }
 
     /// Finish a block, and write all whose turn it is.
-    fn finish_block(&mut self, page: &mut Page, part: usize, block: impl FnOnce(&Open) -> String) {
+    fn finish_block(
+        &mut self,
+        draft: &mut Draft,
+        part: usize,
+        block: impl FnOnce(&Open) -> String,
+    ) {
         if let Some(open) = self.block(part) {
             open.done = Some(block(open));
         }
@@ -107,7 +112,7 @@ impl LangChainWriter {
             && let Some(block) = &first.get().done
         {
             let index = *first.key();
-            event(page, "content-block-finish", |event| {
+            event(draft, "content-block-finish", |event| {
                 event.number("index", index);
                 event.json("content", block);
             });
@@ -123,9 +128,9 @@ impl Writer for LangChainWriter {
     const ORDER: Order = Order::Keyed;
     const LAZY_CALLS: bool = false;
 
-    fn head(&mut self, page: &mut Page) {
-        let (id, model) = (page.head.request_id.clone(), page.head.model_id.clone());
-        event(page, "message-start", |event| {
+    fn head(&mut self, draft: &mut Draft) {
+        let (id, model) = (draft.head.request_id.clone(), draft.head.model_id.clone());
+        event(draft, "message-start", |event| {
             event.text("role", "ai");
             event.text("id", &id);
             event.object("metadata", |metadata| {
@@ -135,7 +140,7 @@ impl Writer for LangChainWriter {
         });
     }
 
-    fn open_text(&mut self, page: &mut Page, part: &TextPart) {
+    fn open_text(&mut self, draft: &mut Draft, part: &TextPart) {
         let (block, delta) = match part.kind {
             TextKind::Text => {
                 ("{\"type\":\"text\",\"text\":\"\"}", "{\"type\":\"text-delta\",\"text\":\"")
@@ -145,27 +150,27 @@ impl Writer for LangChainWriter {
                 "{\"type\":\"reasoning-delta\",\"reasoning\":\"",
             ),
         };
-        self.start(page, part.index, block, delta);
+        self.start(draft, part.index, block, delta);
     }
 
     #[inline]
-    fn text(&mut self, page: &mut Page, part: &TextPart, text: &str, riders: Riders<'_>) {
+    fn text(&mut self, draft: &mut Draft, part: &TextPart, text: &str, extras: Extras<'_>) {
         if !text.is_empty() {
-            self.more(page, part.index, text);
+            self.more(draft, part.index, text);
         }
-        if let Some(json) = riders.annotations {
+        if let Some(json) = extras.annotations {
             let written = annotations::list(json).into_iter().map(citation);
             if let Some(open) = self.block(part.index) {
                 open.annotations.extend(written);
             }
         }
-        if riders.logprobs.is_some() {
-            page.notes.add("logprobs", "log probabilities");
+        if extras.logprobs.is_some() {
+            draft.notes.add("logprobs", "log probabilities");
         }
     }
 
-    fn close_text(&mut self, page: &mut Page, part: &TextPart) {
-        self.finish_block(page, part.index, |open| {
+    fn close_text(&mut self, draft: &mut Draft, part: &TextPart) {
+        self.finish_block(draft, part.index, |open| {
             object(|block| {
                 match part.kind {
                     TextKind::Text => {
@@ -187,43 +192,43 @@ impl Writer for LangChainWriter {
         });
     }
 
-    fn bare(&mut self, page: &mut Page, part: &TextPart) {
+    fn bare(&mut self, draft: &mut Draft, part: &TextPart) {
         if part.state.is_some() {
-            self.open_text(page, part);
-            self.close_text(page, part);
+            self.open_text(draft, part);
+            self.close_text(draft, part);
         }
     }
 
-    fn late(&mut self, page: &mut Page, part: &TextPart, riders: Riders<'_>) {
+    fn late(&mut self, draft: &mut Draft, part: &TextPart, extras: Extras<'_>) {
         if part.state.is_some() {
-            page.notes.add("provider_state", "provider state that came after its part");
+            draft.notes.add("provider_state", "provider state that came after its part");
         }
-        if riders.annotations.is_some() {
-            page.notes.add("annotations", "annotations that came after their part");
+        if extras.annotations.is_some() {
+            draft.notes.add("annotations", "annotations that came after their part");
         }
-        if riders.logprobs.is_some() {
-            page.notes.add("logprobs", "log probabilities");
+        if extras.logprobs.is_some() {
+            draft.notes.add("logprobs", "log probabilities");
         }
     }
 
-    fn open_call(&mut self, page: &mut Page, call: &Call) {
+    fn open_call(&mut self, draft: &mut Draft, call: &Call) {
         let block = object(|block| {
             block.text("type", "tool_call_chunk");
             block.text("id", &call.id);
             block.text("name", &call.name);
             block.text("args", "");
         });
-        self.start(page, call.index, &block, "{\"type\":\"tool-call-delta\",\"args\":\"");
+        self.start(draft, call.index, &block, "{\"type\":\"tool-call-delta\",\"args\":\"");
     }
 
     #[inline]
-    fn args(&mut self, page: &mut Page, call: &Call, text: &str) {
-        self.more(page, call.index, text);
+    fn args(&mut self, draft: &mut Draft, call: &Call, text: &str) {
+        self.more(draft, call.index, text);
     }
 
-    fn close_call(&mut self, page: &mut Page, call: &Call) -> bool {
+    fn close_call(&mut self, draft: &mut Draft, call: &Call) -> bool {
         let mut is_whole = false;
-        self.finish_block(page, call.index, |open| {
+        self.finish_block(draft, call.index, |open| {
             let args = argument_object(&open.text).filter(|_| !call.incomplete);
             is_whole = args.is_some();
             object(|block| {
@@ -247,11 +252,11 @@ impl Writer for LangChainWriter {
         is_whole
     }
 
-    fn whole_call(&mut self, _: &mut Page, _: &Call) -> bool {
+    fn whole_call(&mut self, _: &mut Draft, _: &Call) -> bool {
         false
     }
 
-    fn whole_part(&mut self, page: &mut Page, part: &WholePart) {
+    fn whole_part(&mut self, draft: &mut Draft, part: &WholePart) {
         let (skeleton, block) = match part.content() {
             WholeContent::Image { mime_type, data, url } => {
                 let image = |content: bool| {
@@ -276,14 +281,14 @@ impl Writer for LangChainWriter {
                 }),
             ),
         };
-        self.start(page, part.index, &skeleton, "");
-        self.finish_block(page, part.index, |_| block);
+        self.start(draft, part.index, &skeleton, "");
+        self.finish_block(draft, part.index, |_| block);
     }
 
-    fn finish(&mut self, page: &mut Page, ending: &Ending<'_>) {
-        let counts = Counts::known(page);
-        let cost = page.head.usage.cost;
-        event(page, "message-finish", |event| {
+    fn finish(&mut self, draft: &mut Draft, ending: &Ending<'_>) {
+        let counts = Counts::known(draft);
+        let cost = draft.head.usage.cost;
+        event(draft, "message-finish", |event| {
             if let Some(counts) = counts {
                 let (cache_read, cache_write) = counts.cache();
                 event.object("usage", |usage| {
@@ -312,21 +317,21 @@ impl Writer for LangChainWriter {
         });
     }
 
-    fn fail(&mut self, page: &mut Page, failure: &Failure<&str>) {
-        event(page, "error", |event| {
+    fn fail(&mut self, draft: &mut Draft, failure: &Failure<&str>) {
+        event(draft, "error", |event| {
             event.text("message", errors::message(failure));
             event.text("code", failure.code.as_str());
         });
     }
 
     /// An iterator of events in one process needs nothing that keeps it alive.
-    fn keep_alive(&mut self, _: &mut Page) {}
+    fn keep_alive(&mut self, _: &mut Draft) {}
 
-    fn refusal(_: &mut Page, failure: &Failure<&str>) -> (u16, String) {
+    fn refusal(_: &mut Draft, failure: &Failure<&str>) -> (u16, String) {
         errors::plain_refusal(failure)
     }
 
-    fn body(_: &mut Page, _: &MessageAssembler) -> Option<String> {
+    fn body(_: &mut Draft, _: &MessageAssembler) -> Option<String> {
         None
     }
 }

@@ -10,7 +10,7 @@ use super::ollama::OllamaWriter;
 use super::openai_chat::ChatWriter;
 use super::openai_responses::ResponsesWriter;
 use crate::contract::{Delta, Destination, Failure};
-use crate::encode::{Answers, Form, Page, Sequencer, Writer};
+use crate::encode::{Answers, Draft, Form, Sequencer, Writer};
 use crate::fold::MessageAssembler;
 use crate::memory::Report;
 
@@ -28,13 +28,13 @@ pub struct Target {
     /// A finish reason `error` is written as a failure.
     pub(super) error_fails: bool,
     /// Status and JSON body of a failure before all content.
-    pub(super) refusal: fn(&mut Page, &Failure<&str>) -> (u16, String),
+    pub(super) refusal: fn(&mut Draft, &Failure<&str>) -> (u16, String),
     /// JSON of a whole body.
-    pub(super) body: fn(&mut Page, &MessageAssembler) -> Option<String>,
+    pub(super) body: fn(&mut Draft, &MessageAssembler) -> Option<String>,
     /// The target has several answers in one response.
     pub has_answers: bool,
     /// JSON of a whole body with several answers.
-    pub(super) body_of_answers: fn(&mut Page, &Answers<'_>) -> Option<String>,
+    pub(super) body_of_answers: fn(&mut Draft, &Answers<'_>) -> Option<String>,
 }
 
 /// Define the rows and the dispatch that follows from them.
@@ -76,31 +76,31 @@ macro_rules! targets {
                 match self { $(Self::$variant(state) => state.failed(),)+ }
             }
 
-            pub(super) fn delta(&mut self, page: &mut Page, delta: &Delta<&str>, place: Destination) {
-                match self { $(Self::$variant(state) => state.delta(page, delta, place),)+ }
+            pub(super) fn delta(&mut self, draft: &mut Draft, delta: &Delta<&str>, place: Destination) {
+                match self { $(Self::$variant(state) => state.delta(draft, delta, place),)+ }
             }
 
             #[inline]
-            pub(super) fn more_text(&mut self, page: &mut Page, index: usize, text: &str) -> bool {
-                match self { $(Self::$variant(state) => state.more_text(page, index, text),)+ }
+            pub(super) fn more_text(&mut self, draft: &mut Draft, index: usize, text: &str) -> bool {
+                match self { $(Self::$variant(state) => state.more_text(draft, index, text),)+ }
             }
 
             #[inline]
-            pub(super) fn more_args(&mut self, page: &mut Page, index: usize, text: &str) -> bool {
-                match self { $(Self::$variant(state) => state.more_args(page, index, text),)+ }
+            pub(super) fn more_args(&mut self, draft: &mut Draft, index: usize, text: &str) -> bool {
+                match self { $(Self::$variant(state) => state.more_args(draft, index, text),)+ }
             }
 
             pub(super) fn end_answers(
                 &mut self,
-                page: &mut Page,
+                draft: &mut Draft,
                 failure: Option<&Failure<&str>>,
                 has_head: bool,
             ) {
-                match self { $(Self::$variant(state) => state.end_answers(page, failure, has_head),)+ }
+                match self { $(Self::$variant(state) => state.end_answers(draft, failure, has_head),)+ }
             }
 
-            pub(super) fn keep_alive(&mut self, page: &mut Page) {
-                match self { $(Self::$variant(state) => state.keep_alive(page),)+ }
+            pub(super) fn keep_alive(&mut self, draft: &mut Draft) {
+                match self { $(Self::$variant(state) => state.keep_alive(draft),)+ }
             }
         }
     };

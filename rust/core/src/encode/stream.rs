@@ -1,6 +1,6 @@
 //! `Stream`: one answer, checked against the laws of the contract and put in the target's order.
 //!
-//! In: deltas.  Out: events on a page, which several answers of a response share.
+//! In: deltas.  Out: events in a draft, which several answers of a response share.
 //!
 //! Laws: a delta that breaks a law of the contract changes nothing and is reported.  Nothing is written after the terminal.
 
@@ -9,7 +9,7 @@ use crate::contract::{
     CallId, ContractViolation, Delta, DeltaKind, Destination, ErrorCode, Failure, Laws, Output,
     Payload, TextOnlyDelta,
 };
-use crate::encode::Page;
+use crate::encode::Draft;
 use crate::memory::Report;
 
 /// Order of one answer.
@@ -72,28 +72,28 @@ impl Stream {
         self.http_request_id.as_deref()
     }
 
-    pub(super) fn keep_alive(&mut self, page: &mut Page) {
-        self.state.keep_alive(page);
+    pub(super) fn keep_alive(&mut self, draft: &mut Draft) {
+        self.state.keep_alive(draft);
     }
 
     /// Write the end of a response with several answers; see [`crate::encode::Sequencer::end_answers`].
     pub(super) fn end_answers(
         &mut self,
-        page: &mut Page,
+        draft: &mut Draft,
         failure: Option<&Failure<&str>>,
         has_head: bool,
     ) {
-        self.state.end_answers(page, failure, has_head);
+        self.state.end_answers(draft, failure, has_head);
     }
 
-    fn consume(&mut self, page: &mut Page, delta: &Delta<&str>) {
+    fn consume(&mut self, draft: &mut Draft, delta: &Delta<&str>) {
         match self.laws.check(delta) {
             Ok(place) => {
                 if let Payload::Error(failure) = &delta.payload {
                     self.failure = Some((failure.code, failure.retry_after));
                     self.http_request_id = failure.http_request_id.map(Into::into);
                 }
-                self.state.delta(page, delta, place);
+                self.state.delta(draft, delta, place);
             }
             Err(violation) => self.violation = Some(violation),
         }
@@ -101,38 +101,38 @@ impl Stream {
 
     /// Write a delta that the laws accepted and that cannot be written at once.
     #[cold]
-    fn later(&mut self, page: &mut Page, seq: u64, part: usize, delta: TextOnlyDelta<'_>) {
+    fn later(&mut self, draft: &mut Draft, seq: u64, part: usize, delta: TextOnlyDelta<'_>) {
         let delta = Delta { seq, payload: delta.into(), provider_raw: None };
-        self.state.delta(page, &delta, Destination::Part(part));
+        self.state.delta(draft, &delta, Destination::Part(part));
     }
 
     /// Consume arguments of another call than the last ones.
     #[cold]
-    fn first_args(&mut self, page: &mut Page, seq: u64, id: &CallId, delta: TextOnlyDelta<'_>) {
-        self.consume(page, &Delta { seq, payload: delta.into(), provider_raw: None });
+    fn first_args(&mut self, draft: &mut Draft, seq: u64, id: &CallId, delta: TextOnlyDelta<'_>) {
+        self.consume(draft, &Delta { seq, payload: delta.into(), provider_raw: None });
         self.call = self.laws.call_part(id).map(|part| (id.clone(), part));
     }
 }
 
-/// A stream and the page that it writes on.
-pub(super) struct OnPage<'a> {
+/// A stream and the draft that it writes.
+pub(super) struct OnDraft<'a> {
     pub(super) stream: &'a mut Stream,
-    pub(super) page: &'a mut Page,
+    pub(super) draft: &'a mut Draft,
 }
 
-impl Output for OnPage<'_> {
+impl Output for OnDraft<'_> {
     fn delta(&mut self, delta: &Delta<&str>) {
         if self.stream.violation.is_none() {
             if let Payload::ToolCallEnd { .. } = delta.payload {
                 self.stream.call = None;
             }
-            self.stream.consume(self.page, delta);
+            self.stream.consume(self.draft, delta);
         }
     }
 
     #[inline]
     fn text_only(&mut self, seq: u64, delta: TextOnlyDelta<'_>) {
-        let Self { stream, page } = self;
+        let Self { stream, draft } = self;
         if stream.violation.is_some() {
             return;
         }
@@ -145,18 +145,18 @@ impl Output for OnPage<'_> {
                         if known.is_clone_of(id) && stream.laws.more_args(seq, text) =>
                     {
                         let part = *part;
-                        if !stream.state.more_args(page, part, text) {
-                            stream.later(page, seq, part, delta);
+                        if !stream.state.more_args(draft, part, text) {
+                            stream.later(draft, seq, part, delta);
                         }
                     }
-                    _ => stream.first_args(page, seq, id, delta),
+                    _ => stream.first_args(draft, seq, id, delta),
                 };
             }
         };
         if !stream.laws.more_text(seq, kind, part, text) {
-            stream.consume(page, &Delta { seq, payload: delta.into(), provider_raw: None });
-        } else if !stream.state.more_text(page, part, text) {
-            stream.later(page, seq, part, delta);
+            stream.consume(draft, &Delta { seq, payload: delta.into(), provider_raw: None });
+        } else if !stream.state.more_text(draft, part, text) {
+            stream.later(draft, seq, part, delta);
         }
     }
 }

@@ -5,15 +5,15 @@
 use super::bedrock_converse;
 use super::registry::Target;
 use crate::contract::ErrorCode;
-use crate::encode::{Answers, Ending, Form, Head, Notes, Out, Page, Settings, of_serving_model};
+use crate::encode::{Answers, Draft, Ending, Form, Head, Notes, Out, Settings, of_serving_model};
 use crate::fold::{MessageAssembler, Terminal};
 
 /// Names and values of HTTP headers.
 pub type Headers = Vec<(&'static str, String)>;
 
-/// Return an empty page of a target.
-pub(super) fn page(target: &Target, settings: Settings, objects: bool) -> Page {
-    Page {
+/// Return an empty draft of a target.
+pub(super) fn draft(target: &Target, settings: Settings, objects: bool) -> Draft {
+    Draft {
         out: Out::new(target.form, objects),
         notes: Notes::default(),
         settings,
@@ -106,8 +106,8 @@ pub fn whole_body(
     created: u64,
     message: &MessageAssembler,
 ) -> Option<WholeBody> {
-    write_whole(target, settings, created, &[(0, message)], |page, answers| {
-        answers.first().and_then(|(_, message)| (target.body)(page, message))
+    write_whole(target, settings, created, &[(0, message)], |draft, answers| {
+        answers.first().and_then(|(_, message)| (target.body)(draft, message))
     })
 }
 
@@ -128,18 +128,18 @@ fn write_whole(
     settings: Settings,
     created: u64,
     answers: &Answers<'_>,
-    write: impl FnOnce(&mut Page, &Answers<'_>) -> Option<String>,
+    write: impl FnOnce(&mut Draft, &Answers<'_>) -> Option<String>,
 ) -> Option<WholeBody> {
-    let mut page = page(target, settings, true);
+    let mut draft = draft(target, settings, true);
     let served: Vec<_> = answers
         .iter()
-        .map(|(number, message)| (*number, of_serving_model(&mut page, target.dialect, message)))
+        .map(|(number, message)| (*number, of_serving_model(&mut draft, target.dialect, message)))
         .collect();
     let answers: Vec<_> = served.iter().map(|(number, message)| (*number, &**message)).collect();
     let (_, first) = answers.first()?;
-    let head = &mut page.head;
+    let head = &mut draft.head;
     head.created = created;
-    head.model_id = page.settings.model_id.as_deref().unwrap_or(first.model_id()).to_owned();
+    head.model_id = draft.settings.model_id.as_deref().unwrap_or(first.model_id()).to_owned();
     first.request_id().clone_into(&mut head.request_id);
     // The counts are those of the response, and each answer has the last ones that it saw.
     if let Some(usage) = answers.iter().rev().find_map(|(_, message)| message.usage()) {
@@ -161,12 +161,12 @@ fn write_whole(
         (None, None) => None,
     };
     let (status, json) = match &failure {
-        Some(failure) => (target.refusal)(&mut page, failure),
-        None => (200, write(&mut page, &answers)?),
+        Some(failure) => (target.refusal)(&mut draft, failure),
+        None => (200, write(&mut draft, &answers)?),
     };
     let evidence = failure.as_ref().map(|failure| (failure.code, failure.retry_after));
     let http_request_id = failure.as_ref().and_then(|failure| failure.http_request_id);
-    let request_id = http_request_id.unwrap_or(&page.head.request_id);
+    let request_id = http_request_id.unwrap_or(&draft.head.request_id);
     let headers = headers(target.name, status, None, request_id, evidence);
-    Some(WholeBody { status, headers, json, notes: page.notes })
+    Some(WholeBody { status, headers, json, notes: draft.notes })
 }

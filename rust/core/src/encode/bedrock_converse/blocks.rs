@@ -7,7 +7,7 @@
 //! form in a stream.
 //! Source: docs.aws.amazon.com, "ContentBlockStart", "ContentBlockDelta" and "CitationsDelta".
 
-use crate::encode::{Page, WholeContent, WholePart, annotations, write_compact};
+use crate::encode::{Draft, WholeContent, WholePart, annotations, write_compact};
 use crate::json::scan::{JsonScan, Verdict};
 use crate::json::{Reader, members, object, write_object};
 
@@ -130,7 +130,7 @@ fn image_block(mime_type: &str, data: &str) -> String {
 }
 
 /// Return a part as a block of a whole body.  A part without a block of the service becomes a note.
-pub(super) fn whole_block(page: &mut Page, part: &WholePart) -> Option<String> {
+pub(super) fn whole_block(draft: &mut Draft, part: &WholePart) -> Option<String> {
     let what = match part.content() {
         WholeContent::Provider { dialect, block } if dialect == DIALECT => match named(block) {
             Some((name, content)) if name != "toolUse" || is_server_call(&content) => {
@@ -147,22 +147,22 @@ pub(super) fn whole_block(page: &mut Page, part: &WholePart) -> Option<String> {
         WholeContent::Image { .. } => "an image by its address".to_owned(),
         WholeContent::Other { kind } => format!("a part of the kind {kind}"),
     };
-    page.notes.add("part", &what);
+    draft.notes.add("part", &what);
     None
 }
 
 /// Return a part as a block of a stream.  A part without such a form becomes a note.
-pub(super) fn streamed_part(page: &mut Page, part: &WholePart) -> Option<StreamedBlock> {
-    let block = whole_block(page, part)?;
+pub(super) fn streamed_part(draft: &mut Draft, part: &WholePart) -> Option<StreamedBlock> {
+    let block = whole_block(draft, part)?;
     let streamed = streamed(&block);
     if streamed.is_none() {
-        page.notes.add("part", "a block without a form in a stream");
+        draft.notes.add("part", "a block without a form in a stream");
     }
     streamed
 }
 
 /// Return the annotations of a JSON array as citations of the service, each a JSON object.
-pub(super) fn citations(page: &mut Page, annotations: &str) -> Vec<String> {
+pub(super) fn citations(draft: &mut Draft, annotations: &str) -> Vec<String> {
     let mut found = Vec::new();
     for annotation in annotations::list(annotations) {
         // Annotations of every other dialect have other members.
@@ -182,7 +182,7 @@ pub(super) fn citations(page: &mut Page, annotations: &str) -> Vec<String> {
                 });
             }));
         } else {
-            page.notes.add("annotations", "an annotation without an address");
+            draft.notes.add("annotations", "an annotation without an address");
         }
     }
     found

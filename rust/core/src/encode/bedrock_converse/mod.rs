@@ -17,7 +17,7 @@ use blocks::{citations, streamed_part, whole_block};
 use crate::contract::{ErrorCode, Failure};
 use crate::dialect::bedrock_converse::facts::FACTS;
 use crate::encode::{
-    Call, Counts, Ending, Form, Lead, Order, Owner, Page, Riders, State, TextKind, TextPart,
+    Call, Counts, Draft, Ending, Extras, Form, Order, Owner, Prefix, State, TextKind, TextPart,
     WholePart, Writer, call_envelope, envelope, errors, event_headers, finish_word, optional,
     write_compact,
 };
@@ -43,7 +43,7 @@ const STOP_REASONS: &[&str] = &[
 pub(super) struct ConverseWriter {
     /// Number of the next block, or of the open one.
     block: usize,
-    text: Lead,
+    text: Prefix,
     /// The state of the open call is written.
     is_sealed: bool,
     /// A text or a call is open, so that no other block can begin.
@@ -62,7 +62,7 @@ impl Default for ConverseWriter {
     fn default() -> Self {
         Self {
             block: 0,
-            text: Lead::of_frames(&DELTA_HEADERS),
+            text: Prefix::of_frames(&DELTA_HEADERS),
             is_sealed: false,
             is_open: false,
             has_begun: false,
@@ -71,9 +71,9 @@ impl Default for ConverseWriter {
 }
 
 impl ConverseWriter {
-    fn prepare(&mut self, page: &Page, json: &str) {
+    fn prepare(&mut self, draft: &Draft, json: &str) {
         let block = self.block;
-        page.out.lead(&mut self.text, DELTA, |out| {
+        draft.out.prepare(&mut self.text, DELTA, |out| {
             out.push_str("{\"contentBlockIndex\":");
             out.push_str(&block.to_string());
             out.push_str(",\"delta\":");
@@ -81,42 +81,42 @@ impl ConverseWriter {
         });
     }
 
-    fn delta(&self, page: &mut Page, fill: impl FnOnce(&mut ObjectWriter<'_>)) {
-        page.out.event(DELTA, |event| {
+    fn delta(&self, draft: &mut Draft, fill: impl FnOnce(&mut ObjectWriter<'_>)) {
+        draft.out.event(DELTA, |event| {
             event.number("contentBlockIndex", self.block);
             event.object("delta", fill);
         });
     }
 
-    fn stop(&mut self, page: &mut Page) {
+    fn stop(&mut self, draft: &mut Draft) {
         let block = self.block;
-        page.out.event("contentBlockStop", |event| event.number("contentBlockIndex", block));
+        draft.out.event("contentBlockStop", |event| event.number("contentBlockIndex", block));
         self.block += 1;
     }
 
     /// Write the citations among annotations into the open block of text, or begin one; false without citations.
-    fn cite(&self, page: &mut Page, annotations: &str) -> bool {
-        let citations = citations(page, annotations);
+    fn cite(&self, draft: &mut Draft, annotations: &str) -> bool {
+        let citations = citations(draft, annotations);
         for citation in &citations {
-            self.delta(page, |delta| delta.json("citation", citation));
+            self.delta(draft, |delta| delta.json("citation", citation));
         }
         !citations.is_empty()
     }
 
     /// Write a block of withheld thinking that carries an envelope.
-    fn sealed(&mut self, page: &mut Page, envelope: &str) {
-        self.delta(page, |delta| {
+    fn sealed(&mut self, draft: &mut Draft, envelope: &str) {
+        self.delta(draft, |delta| {
             delta.object("reasoningContent", |reasoning| {
                 reasoning.text("redactedContent", envelope);
             });
         });
-        self.stop(page);
+        self.stop(draft);
     }
 
     /// Write the signature or the withheld bytes of thinking; false if there are none to write.
-    fn thinking_state(&self, page: &mut Page, part: &TextPart, has_text: bool) -> bool {
-        let Some(members) = reasoning_state(page, part, has_text) else { return false };
-        self.delta(page, |delta| delta.json("reasoningContent", &members));
+    fn thinking_state(&self, draft: &mut Draft, part: &TextPart, has_text: bool) -> bool {
+        let Some(members) = reasoning_state(draft, part, has_text) else { return false };
+        self.delta(draft, |delta| delta.json("reasoningContent", &members));
         true
     }
 }
@@ -129,26 +129,26 @@ fn sealed_block(envelope: &str) -> String {
 }
 
 /// Return the member of `reasoningContent` that carries the state of thinking, as an object.
-fn reasoning_state(page: &mut Page, part: &TextPart, has_text: bool) -> Option<String> {
+fn reasoning_state(draft: &mut Draft, part: &TextPart, has_text: bool) -> Option<String> {
     let state = State::read(part.state.as_deref()?);
-    if state.is_own(&page.settings, ConverseWriter::DIALECT) {
+    if state.is_own(&draft.settings, ConverseWriter::DIALECT) {
         for key in ["signature", "redactedContent"] {
             if let Some(value) = state.text_member(key) {
                 return Some(object(|object| object.json(key, value)));
             }
         }
-    } else if page.settings.envelope && part.kind == TextKind::Thinking {
+    } else if draft.settings.envelope && part.kind == TextKind::Thinking {
         let sealed = envelope(&state, &Owner::thinking(part.redacted));
         // Clients drop a block that has a signature and no text.
         let key = if has_text { "signature" } else { "redactedContent" };
         return Some(object(|object| object.text(key, &sealed)));
     }
-    page.notes.add("provider_state", &format!("provider state of {}", state.dialect));
+    draft.notes.add("provider_state", &format!("provider state of {}", state.dialect));
     None
 }
 
-fn write_usage(page: &mut Page, object: &mut ObjectWriter<'_>) {
-    let counts = Counts::filled(page);
+fn write_usage(draft: &mut Draft, object: &mut ObjectWriter<'_>) {
+    let counts = Counts::filled(draft);
     let (cache_read, cache_write) = counts.cache();
     object.number("inputTokens", counts.input_without_cache());
     object.number("outputTokens", counts.output);
@@ -193,13 +193,13 @@ impl Writer for ConverseWriter {
     const ORDER: Order = Order::Serial;
     const ERROR_REASON_FAILS: bool = false;
 
-    fn head(&mut self, page: &mut Page) {
-        page.out.event("messageStart", |event| event.text("role", "assistant"));
+    fn head(&mut self, draft: &mut Draft) {
+        draft.out.event("messageStart", |event| event.text("role", "assistant"));
     }
 
-    fn open_text(&mut self, page: &mut Page, part: &TextPart) {
+    fn open_text(&mut self, draft: &mut Draft, part: &TextPart) {
         self.prepare(
-            page,
+            draft,
             match part.kind {
                 TextKind::Text => "{\"text\":\"",
                 TextKind::Thinking => "{\"reasoningContent\":{\"text\":\"",
@@ -209,81 +209,81 @@ impl Writer for ConverseWriter {
     }
 
     #[inline]
-    fn text(&mut self, page: &mut Page, part: &TextPart, text: &str, riders: Riders<'_>) {
+    fn text(&mut self, draft: &mut Draft, part: &TextPart, text: &str, extras: Extras<'_>) {
         if !text.is_empty() {
             self.has_begun = true;
-            page.out.repeat(&self.text);
-            page.out.escaped(text).piece(match part.kind {
+            draft.out.repeat(&self.text);
+            draft.out.escaped(text).piece(match part.kind {
                 TextKind::Text => "\"}}",
                 TextKind::Thinking => "\"}}}",
             });
-            page.out.finish(&self.text);
+            draft.out.finish(&self.text);
         }
-        match riders.annotations {
+        match extras.annotations {
             Some(json) if part.kind == TextKind::Text => {
-                self.has_begun |= self.cite(page, json);
+                self.has_begun |= self.cite(draft, json);
             }
-            Some(_) => page.notes.add("annotations", "annotations of thinking"),
+            Some(_) => draft.notes.add("annotations", "annotations of thinking"),
             None => {}
         }
-        if riders.logprobs.is_some() {
-            page.notes.add("logprobs", "log probabilities");
+        if extras.logprobs.is_some() {
+            draft.notes.add("logprobs", "log probabilities");
         }
     }
 
-    fn close_text(&mut self, page: &mut Page, part: &TextPart) {
+    fn close_text(&mut self, draft: &mut Draft, part: &TextPart) {
         if part.kind == TextKind::Thinking {
-            self.has_begun |= self.thinking_state(page, part, self.has_begun);
+            self.has_begun |= self.thinking_state(draft, part, self.has_begun);
         } else if part.state.is_some() {
-            page.notes.add("provider_state", "provider state of a text");
+            draft.notes.add("provider_state", "provider state of a text");
         }
         self.is_open = false;
         if self.has_begun {
-            self.stop(page);
+            self.stop(draft);
         }
     }
 
-    fn bare(&mut self, page: &mut Page, part: &TextPart) {
+    fn bare(&mut self, draft: &mut Draft, part: &TextPart) {
         if part.kind == TextKind::Thinking {
-            if self.thinking_state(page, part, false) {
-                self.stop(page);
+            if self.thinking_state(draft, part, false) {
+                self.stop(draft);
             }
         } else if part.state.is_some() {
-            page.notes.add("provider_state", "provider state of a text");
+            draft.notes.add("provider_state", "provider state of a text");
         }
     }
 
-    fn late(&mut self, page: &mut Page, part: &TextPart, riders: Riders<'_>) {
+    fn late(&mut self, draft: &mut Draft, part: &TextPart, extras: Extras<'_>) {
         if part.state.is_some() {
-            page.notes.add("provider_state", "provider state that came after its part");
+            draft.notes.add("provider_state", "provider state that came after its part");
         }
-        match riders.annotations {
+        match extras.annotations {
             Some(_) if self.is_open => {
-                page.notes.add("annotations", "citations of an ended text, inside another block");
+                draft.notes.add("annotations", "citations of an ended text, inside another block");
             }
             // Citations alone are a block of text, as the service writes those of its web search.
             Some(json) if part.kind == TextKind::Text => {
-                let has_begun = self.cite(page, json);
+                let has_begun = self.cite(draft, json);
                 if has_begun {
-                    self.stop(page);
+                    self.stop(draft);
                 }
             }
-            Some(_) => page.notes.add("annotations", "annotations of thinking"),
+            Some(_) => draft.notes.add("annotations", "annotations of thinking"),
             None => {}
         }
-        if riders.logprobs.is_some() {
-            page.notes.add("logprobs", "log probabilities");
+        if extras.logprobs.is_some() {
+            draft.notes.add("logprobs", "log probabilities");
         }
     }
 
-    fn open_call(&mut self, page: &mut Page, call: &Call) {
-        let envelope = call_envelope(page, Self::DIALECT, call);
+    fn open_call(&mut self, draft: &mut Draft, call: &Call) {
+        let envelope = call_envelope(draft, Self::DIALECT, call);
         self.is_sealed = envelope.is_some();
         if let Some(envelope) = envelope {
-            self.sealed(page, &envelope);
+            self.sealed(draft, &envelope);
         }
         let block = self.block;
-        page.out.event("contentBlockStart", |event| {
+        draft.out.event("contentBlockStart", |event| {
             event.number("contentBlockIndex", block);
             event.object("start", |start| {
                 start.object("toolUse", |tool| {
@@ -292,67 +292,67 @@ impl Writer for ConverseWriter {
                 });
             });
         });
-        self.prepare(page, "{\"toolUse\":{\"input\":\"");
+        self.prepare(draft, "{\"toolUse\":{\"input\":\"");
         self.is_open = true;
     }
 
     #[inline]
-    fn args(&mut self, page: &mut Page, _: &Call, text: &str) {
-        page.out.repeat(&self.text);
-        page.out.escaped(text).piece("\"}}}");
-        page.out.finish(&self.text);
+    fn args(&mut self, draft: &mut Draft, _: &Call, text: &str) {
+        draft.out.repeat(&self.text);
+        draft.out.escaped(text).piece("\"}}}");
+        draft.out.finish(&self.text);
     }
 
-    fn close_call(&mut self, page: &mut Page, call: &Call) -> bool {
+    fn close_call(&mut self, draft: &mut Draft, call: &Call) -> bool {
         self.is_open = false;
-        self.stop(page);
+        self.stop(draft);
         // The state of a call can come with its end.
-        match call_envelope(page, Self::DIALECT, call) {
-            Some(envelope) if !self.is_sealed => self.sealed(page, &envelope),
+        match call_envelope(draft, Self::DIALECT, call) {
+            Some(envelope) if !self.is_sealed => self.sealed(draft, &envelope),
             None if call.state.is_some() => {
-                page.notes.add("provider_state", "provider state of a call");
+                draft.notes.add("provider_state", "provider state of a call");
             }
             Some(_) | None => {}
         }
         !call.incomplete
     }
 
-    fn whole_call(&mut self, _: &mut Page, _: &Call) -> bool {
+    fn whole_call(&mut self, _: &mut Draft, _: &Call) -> bool {
         false
     }
 
-    fn whole_part(&mut self, page: &mut Page, part: &WholePart) {
-        let Some(streamed) = streamed_part(page, part) else { return };
+    fn whole_part(&mut self, draft: &mut Draft, part: &WholePart) {
+        let Some(streamed) = streamed_part(draft, part) else { return };
         let block = self.block;
         for (event, member, json) in [
             ("contentBlockStart", "start", streamed.start),
             ("contentBlockDelta", "delta", streamed.delta),
         ] {
             if let Some(json) = json {
-                page.out.event(event, |event| {
+                draft.out.event(event, |event| {
                     event.number("contentBlockIndex", block);
                     event.json(member, &json);
                 });
             }
         }
-        self.stop(page);
+        self.stop(draft);
     }
 
-    fn finish(&mut self, page: &mut Page, ending: &Ending<'_>) {
-        let reason = finish_word(page, ending, &FACTS.finish_reasons, STOP_REASONS, false);
-        page.out.event("messageStop", |event| event.text("stopReason", reason));
+    fn finish(&mut self, draft: &mut Draft, ending: &Ending<'_>) {
+        let reason = finish_word(draft, ending, &FACTS.finish_reasons, STOP_REASONS, false);
+        draft.out.event("messageStop", |event| event.text("stopReason", reason));
         let mut usage = String::new();
-        write_members(&mut usage, |usage| write_usage(page, usage));
-        page.out.event("metadata", |event| {
+        write_members(&mut usage, |usage| write_usage(draft, usage));
+        draft.out.event("metadata", |event| {
             event.json("usage", &usage);
             event.object("metrics", |metrics| metrics.number("latencyMs", 0));
         });
     }
 
-    fn fail(&mut self, page: &mut Page, failure: &Failure<&str>) {
+    fn fail(&mut self, draft: &mut Draft, failure: &Failure<&str>) {
         let (name, status) = exception(failure.code);
         let message = error_message(failure);
-        page.out.event(name, |event| {
+        draft.out.event(name, |event| {
             event.text("message", &message);
             if name == "modelStreamErrorException" {
                 event.number("originalStatusCode", status);
@@ -361,17 +361,17 @@ impl Writer for ConverseWriter {
         });
     }
 
-    fn keep_alive(&mut self, page: &mut Page) {
-        page.out.event("keepAlive", |_| {});
+    fn keep_alive(&mut self, draft: &mut Draft) {
+        draft.out.event("keepAlive", |_| {});
     }
 
-    fn refusal(_: &mut Page, failure: &Failure<&str>) -> (u16, String) {
+    fn refusal(_: &mut Draft, failure: &Failure<&str>) -> (u16, String) {
         let (_, status) = FACTS.errors.word(failure.code);
         (status, object(|body| body.text("message", &error_message(failure))))
     }
 
-    fn body(page: &mut Page, message: &MessageAssembler) -> Option<String> {
-        Some(converse_body(page, message))
+    fn body(draft: &mut Draft, message: &MessageAssembler) -> Option<String> {
+        Some(converse_body(draft, message))
     }
 }
 
@@ -381,9 +381,9 @@ pub(super) fn error_type(code: ErrorCode) -> &'static str {
 }
 
 /// Return a block of text, with its citations if it has any; `None` for a text without either.
-fn text_block(page: &mut Page, part: &FoldedText) -> Option<String> {
+fn text_block(draft: &mut Draft, part: &FoldedText) -> Option<String> {
     let citations: Vec<String> =
-        part.annotations.iter().flat_map(|json| citations(page, json)).collect();
+        part.annotations.iter().flat_map(|json| citations(draft, json)).collect();
     if citations.is_empty() {
         let is_empty = part.text.is_empty();
         return (!is_empty).then(|| object(|block| block.text("text", &part.text)));
@@ -404,7 +404,7 @@ fn text_block(page: &mut Page, part: &FoldedText) -> Option<String> {
 }
 
 /// Return a whole response of Converse.
-fn converse_body(page: &mut Page, message: &MessageAssembler) -> String {
+fn converse_body(draft: &mut Draft, message: &MessageAssembler) -> String {
     let mut blocks: Vec<String> = Vec::new();
     let mut calls = 0;
     for (index, part) in message.parts().iter().enumerate() {
@@ -412,13 +412,13 @@ fn converse_body(page: &mut Page, message: &MessageAssembler) -> String {
             Part::Text(folded) => {
                 let state = folded.provider_state.as_deref();
                 if state.is_some() {
-                    page.notes.add("provider_state", "provider state of a text");
+                    draft.notes.add("provider_state", "provider state of a text");
                 }
-                blocks.extend(text_block(page, folded));
+                blocks.extend(text_block(draft, folded));
             }
             Part::Thinking(folded) => {
                 let part = TextPart::from_fold(index, TextKind::Thinking, folded);
-                let state = reasoning_state(page, &part, !folded.text.is_empty());
+                let state = reasoning_state(draft, &part, !folded.text.is_empty());
                 let state = members(state.as_deref().unwrap_or("{}"));
                 let own =
                     |name: &str| state.iter().find(|(key, _)| key == name).map(|(_, value)| *value);
@@ -445,7 +445,7 @@ fn converse_body(page: &mut Page, message: &MessageAssembler) -> String {
                 let call = Call::from_fold(index, calls, folded);
                 match call.input_object().filter(|_| !call.incomplete && !call.name.is_empty()) {
                     Some(input) => {
-                        if let Some(envelope) = call_envelope(page, ConverseWriter::DIALECT, &call)
+                        if let Some(envelope) = call_envelope(draft, ConverseWriter::DIALECT, &call)
                         {
                             blocks.push(sealed_block(&envelope));
                         }
@@ -459,19 +459,21 @@ fn converse_body(page: &mut Page, message: &MessageAssembler) -> String {
                         }));
                     }
                     None => {
-                        page.notes.add("call", "a call that was cut off or has no argument object");
+                        draft
+                            .notes
+                            .add("call", "a call that was cut off or has no argument object");
                     }
                 }
             }
             Part::Whole(json) => {
-                blocks.extend(whole_block(page, &WholePart { index, json: json.clone() }));
+                blocks.extend(whole_block(draft, &WholePart { index, json: json.clone() }));
             }
         }
     }
     let ending = Ending::of(message, calls);
-    let reason = finish_word(page, &ending, &FACTS.finish_reasons, STOP_REASONS, false);
+    let reason = finish_word(draft, &ending, &FACTS.finish_reasons, STOP_REASONS, false);
     let mut usage = String::new();
-    write_members(&mut usage, |usage| write_usage(page, usage));
+    write_members(&mut usage, |usage| write_usage(draft, usage));
     object(|body| {
         body.object("output", |output| {
             output.object("message", |message| {

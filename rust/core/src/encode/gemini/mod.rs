@@ -18,7 +18,7 @@ use crate::base64;
 use crate::contract::{ErrorCode, Failure, FinishReason, Logprobs};
 use crate::dialect::gemini::facts::{CONTINUATION, FACTS, METADATA};
 use crate::encode::{
-    Answers, Call, Counts, Ending, Form, Lead, Order, Out, Owner, Page, Riders, Spans, State,
+    Answers, Call, Counts, Draft, Ending, Extras, Form, Order, Out, Owner, Prefix, Spans, State,
     TextKind, TextPart, WholeContent, WholePart, Writer, annotations, envelope, errors,
     finish_word, note_reason, optional, write_compact,
 };
@@ -48,8 +48,8 @@ const WORDS: &[&str] = &[
 /// Writer of chunks: as server-sent events, or with `ARRAY` as the elements of one JSON array.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct GeminiWriter<const ARRAY: bool> {
-    text: Lead,
-    thought: Lead,
+    text: Prefix,
+    thought: Prefix,
     /// The end of a chunk of text: closing brackets, the model and the response id.
     rest: String,
     /// JSON of the annotations of other dialects.
@@ -74,19 +74,19 @@ const TEXT: &str = "{\"text\":\"";
 const EMPTY: &str = "{\"role\":\"model\",\"parts\":[{\"text\":\"\"}]}";
 const THOUGHT: &str = "{\"thought\":true,\"text\":\"";
 
-fn write_names(object: &mut ObjectWriter<'_>, page: &Page) {
-    object.text("modelVersion", &page.head.model_id);
-    object.text("responseId", &page.head.request_id);
+fn write_names(object: &mut ObjectWriter<'_>, draft: &Draft) {
+    object.text("modelVersion", &draft.head.model_id);
+    object.text("responseId", &draft.head.request_id);
 }
 
 impl<const ARRAY: bool> GeminiWriter<ARRAY> {
-    fn lead(&self, kind: TextKind) -> &Lead {
+    fn prefix(&self, kind: TextKind) -> &Prefix {
         if kind == TextKind::Thinking { &self.thought } else { &self.text }
     }
 
     /// Write a chunk with one part.
-    fn part(page: &mut Page, part: &str) {
-        let page_ref = &*page;
+    fn part(draft: &mut Draft, part: &str) {
+        let page_ref = &*draft;
         let chunk = object(|chunk| {
             chunk.value("candidates", |out| {
                 write_list(out, [part], |out, part| {
@@ -103,26 +103,26 @@ impl<const ARRAY: bool> GeminiWriter<ARRAY> {
             });
             write_names(chunk, page_ref);
         });
-        page.out.json_event("", &chunk);
+        draft.out.json_event("", &chunk);
     }
 
-    fn finish_chunk(&mut self, page: &mut Page, ending: &Ending<'_>) {
-        let reason = reason_word(page, ending, self.continuation.is_some());
+    fn finish_chunk(&mut self, draft: &mut Draft, ending: &Ending<'_>) {
+        let reason = reason_word(draft, ending, self.continuation.is_some());
         let mut chunk = String::new();
         write_members(&mut chunk, |chunk| {
             chunk.value("candidates", |out| {
                 write_list(out, [()], |out, ()| {
                     write_members(out, |candidate| {
-                        candidate.number("index", page.answer_number());
+                        candidate.number("index", draft.answer_number());
                         candidate.json("content", EMPTY);
                         self.write_end(candidate, reason);
                     });
                 });
             });
-            write_usage(chunk, page);
-            write_names(chunk, page);
+            write_usage(chunk, draft);
+            write_names(chunk, draft);
         });
-        page.out.json_event("", &chunk);
+        draft.out.json_event("", &chunk);
     }
 
     /// Write the last members of a candidate.
@@ -168,9 +168,13 @@ impl<const ARRAY: bool> GeminiWriter<ARRAY> {
     }
 
     /// Keep what the last chunk has, and return the own sources of the text.
-    fn keep_riders(&mut self, page: &mut Page, riders: Riders<'_>) -> Vec<(&'static str, String)> {
+    fn keep_riders(
+        &mut self,
+        draft: &mut Draft,
+        extras: Extras<'_>,
+    ) -> Vec<(&'static str, String)> {
         let mut sources = Vec::new();
-        if let Some(json) = riders.annotations {
+        if let Some(json) = extras.annotations {
             for annotation in annotations::list(json) {
                 if let Some(source) = own_source(annotation) {
                     sources.push(source);
@@ -183,20 +187,20 @@ impl<const ARRAY: bool> GeminiWriter<ARRAY> {
                             web.text("title", citation.title.as_deref().unwrap_or(""));
                         });
                     })),
-                    None => page.notes.add("annotations", "an annotation without an address"),
+                    None => draft.notes.add("annotations", "an annotation without an address"),
                 }
             }
         }
-        if let Some(logprobs) = riders.logprobs {
+        if let Some(logprobs) = extras.logprobs {
             self.logprobs.get_or_insert_default().append(logprobs);
         }
         sources
     }
 
     /// Keep what the last chunk has, and write the own sources of the text as they come.
-    fn riders(&mut self, page: &mut Page, riders: Riders<'_>) {
-        for (name, json) in self.keep_riders(page, riders) {
-            let page_ref = &*page;
+    fn extras(&mut self, draft: &mut Draft, extras: Extras<'_>) {
+        for (name, json) in self.keep_riders(draft, extras) {
+            let page_ref = &*draft;
             let chunk = object(|chunk| {
                 chunk.value("candidates", |out| {
                     write_list(out, [()], |out, ()| {
@@ -209,7 +213,7 @@ impl<const ARRAY: bool> GeminiWriter<ARRAY> {
                 });
                 write_names(chunk, page_ref);
             });
-            page.out.json_event("", &chunk);
+            draft.out.json_event("", &chunk);
         }
     }
 }
@@ -228,18 +232,18 @@ fn own_source(annotation: &str) -> Option<(&'static str, String)> {
 ///
 /// `CONTINUATION` makes the clients go on by themselves, which needs a token.  An error that the source does not name as Gemini
 /// does is `OTHER`, but a word of an error beside calls, because `OTHER` lets them run.
-fn reason_word<'a>(page: &mut Page, ending: &Ending<'a>, has_token: bool) -> &'a str {
-    let word = finish_word(page, ending, &FACTS.finish_reasons, WORDS, false);
+fn reason_word<'a>(draft: &mut Draft, ending: &Ending<'a>, has_token: bool) -> &'a str {
+    let word = finish_word(draft, ending, &FACTS.finish_reasons, WORDS, false);
     let is_named = ending.reason != FinishReason::Error || ending.raw == Some(word);
     if is_named && (word != PAUSED || has_token) {
         return word;
     }
-    note_reason(page, ending);
+    note_reason(draft, ending);
     if ending.forbids_calls() { word } else { "OTHER" }
 }
 
-fn write_usage(chunk: &mut ObjectWriter<'_>, page: &Page) {
-    let usage = &page.head.usage;
+fn write_usage(chunk: &mut ObjectWriter<'_>, draft: &Draft) {
+    let usage = &draft.head.usage;
     if usage.input.is_none() && usage.output.is_none() {
         return;
     }
@@ -254,30 +258,30 @@ fn write_usage(chunk: &mut ObjectWriter<'_>, page: &Page) {
             usage.output.map(|output| output.saturating_sub(reasoning.unwrap_or(0))),
         );
         optional(object, "thoughtsTokenCount", reasoning);
-        optional(object, "totalTokenCount", Counts::known(page).map(Counts::total));
+        optional(object, "totalTokenCount", Counts::known(draft).map(Counts::total));
     });
 }
 
 /// Return a signature as a JSON string of base64: an own one, or an envelope.
-fn signature(page: &mut Page, state: Option<&str>, owner: &Owner<'_>) -> Option<String> {
+fn signature(draft: &mut Draft, state: Option<&str>, owner: &Owner<'_>) -> Option<String> {
     let state = State::read(state?);
     if state.dialect == DIALECT && state.text_member("thoughtSignature").is_none() {
         return None;
     }
-    if state.is_own(&page.settings, DIALECT) {
+    if state.is_own(&draft.settings, DIALECT) {
         let signature = state.text_member("thoughtSignature")?;
         if !is_base64(signature) {
-            page.notes.add("provider_state", "a signature that is not base64");
+            draft.notes.add("provider_state", "a signature that is not base64");
             return None;
         }
         return Some(signature.to_owned());
     }
-    if page.settings.envelope {
+    if draft.settings.envelope {
         let mut out = String::new();
         write_string(&mut out, &envelope(&state, owner));
         return Some(out);
     }
-    page.notes.add("provider_state", &format!("provider state of {}", state.dialect));
+    draft.notes.add("provider_state", &format!("provider state of {}", state.dialect));
     None
 }
 
@@ -304,9 +308,9 @@ fn text_part(text: &str, kind: TextKind, signature: Option<&str>) -> String {
 }
 
 /// Return the part of a call; `None` if its arguments mean no object.
-fn call_part(page: &mut Page, call: &Call) -> Option<String> {
+fn call_part(draft: &mut Draft, call: &Call) -> Option<String> {
     let args = call.input_object()?;
-    let signature = signature(page, call.state.as_deref(), &Owner::default());
+    let signature = signature(draft, call.state.as_deref(), &Owner::default());
     Some(object(|part| {
         part.object("functionCall", |function| {
             function.text("id", &call.id);
@@ -320,20 +324,20 @@ fn call_part(page: &mut Page, call: &Call) -> Option<String> {
 }
 
 /// Return a part that came whole; a note for what Gemini has no word for.
-fn whole_part(page: &mut Page, part: &WholePart) -> Option<String> {
+fn whole_part(draft: &mut Draft, part: &WholePart) -> Option<String> {
     let what = match part.content() {
         WholeContent::Provider { dialect, block } if dialect == DIALECT => {
             let own = members(block);
             // The clients accept a call with any content.
             if own.iter().any(|(key, value)| key == "functionCall" && !value.starts_with('{')) {
-                page.notes.add("part", "a call that is no object");
+                draft.notes.add("part", "a call that is no object");
                 return None;
             }
             let wrong = |(key, value): &(Cow<'_, str>, &str)| {
                 key == "thoughtSignature" && !is_base64(value)
             };
             if own.iter().any(wrong) {
-                page.notes.add("provider_state", "a signature that is not base64");
+                draft.notes.add("provider_state", "a signature that is not base64");
             }
             return Some(object(|part| {
                 for (key, value) in own.iter().filter(|member| !wrong(member)) {
@@ -363,7 +367,7 @@ fn whole_part(page: &mut Page, part: &WholePart) -> Option<String> {
         WholeContent::Image { .. } => "an image without content".to_owned(),
         WholeContent::Other { kind } => format!("a part of the kind {kind}"),
     };
-    page.notes.add("part", &what);
+    draft.notes.add("part", &what);
     None
 }
 
@@ -388,9 +392,9 @@ impl<const ARRAY: bool> Writer for GeminiWriter<ARRAY> {
     const HAS_ANSWERS: bool = true;
     const ERROR_REASON_FAILS: bool = false;
 
-    fn head(&mut self, page: &mut Page) {
+    fn head(&mut self, draft: &mut Draft) {
         let begin = |part: &'static str| {
-            let number = page.answer_number();
+            let number = draft.answer_number();
             move |out: &mut String| {
                 out.push_str("{\"candidates\":[{\"index\":");
                 out.push_str(&number.to_string());
@@ -398,113 +402,113 @@ impl<const ARRAY: bool> Writer for GeminiWriter<ARRAY> {
                 out.push_str(part);
             }
         };
-        page.out.lead(&mut self.text, "", begin(TEXT));
-        page.out.lead(&mut self.thought, "", begin(THOUGHT));
+        draft.out.prepare(&mut self.text, "", begin(TEXT));
+        draft.out.prepare(&mut self.thought, "", begin(THOUGHT));
         self.rest = Out::rest(|out| {
             out.push_str("\"}]}}],");
-            let names = object(|names| write_names(names, page));
+            let names = object(|names| write_names(names, draft));
             out.push_str(names.strip_prefix('{').unwrap_or(""));
         });
     }
 
-    fn open_text(&mut self, _: &mut Page, part: &TextPart) {
+    fn open_text(&mut self, _: &mut Draft, part: &TextPart) {
         self.spans.open(part);
     }
 
     #[inline]
-    fn text(&mut self, page: &mut Page, part: &TextPart, text: &str, riders: Riders<'_>) {
-        if !riders.is_empty() {
-            self.riders(page, riders);
+    fn text(&mut self, draft: &mut Draft, part: &TextPart, text: &str, extras: Extras<'_>) {
+        if !extras.is_empty() {
+            self.extras(draft, extras);
         }
         if text.is_empty() {
             return;
         }
-        if page.settings.envelope {
+        if draft.settings.envelope {
             self.spans.add(part, text);
         }
-        let lead = self.lead(part.kind);
-        page.out.repeat(lead);
-        page.out.escaped(text).piece(&self.rest);
-        page.out.finish(lead);
+        let prefix = self.prefix(part.kind);
+        draft.out.repeat(prefix);
+        draft.out.escaped(text).piece(&self.rest);
+        draft.out.finish(prefix);
     }
 
-    fn close_text(&mut self, page: &mut Page, part: &TextPart) {
+    fn close_text(&mut self, draft: &mut Draft, part: &TextPart) {
         self.keep_continuation(part.state.as_deref());
         // The clients keep each chunk as a part, and the signature follows its text.
         let owner = Owner { span: self.spans.of(part), ..Owner::thinking(part.redacted) };
-        if let Some(signature) = signature(page, part.state.as_deref(), &owner) {
-            Self::part(page, &text_part("", part.kind, Some(&signature)));
+        if let Some(signature) = signature(draft, part.state.as_deref(), &owner) {
+            Self::part(draft, &text_part("", part.kind, Some(&signature)));
         }
     }
 
-    fn bare(&mut self, page: &mut Page, part: &TextPart) {
+    fn bare(&mut self, draft: &mut Draft, part: &TextPart) {
         self.spans.open(part);
-        self.close_text(page, part);
+        self.close_text(draft, part);
     }
 
-    fn late(&mut self, page: &mut Page, part: &TextPart, riders: Riders<'_>) {
-        self.riders(page, riders);
+    fn late(&mut self, draft: &mut Draft, part: &TextPart, extras: Extras<'_>) {
+        self.extras(draft, extras);
         if part.state.is_some() {
-            page.notes.add("provider_state", "provider state that came after its part");
+            draft.notes.add("provider_state", "provider state that came after its part");
         }
     }
 
-    fn open_call(&mut self, _: &mut Page, _: &Call) {}
+    fn open_call(&mut self, _: &mut Draft, _: &Call) {}
 
-    fn args(&mut self, _: &mut Page, _: &Call, _: &str) {}
+    fn args(&mut self, _: &mut Draft, _: &Call, _: &str) {}
 
-    fn close_call(&mut self, _: &mut Page, _: &Call) -> bool {
+    fn close_call(&mut self, _: &mut Draft, _: &Call) -> bool {
         false
     }
 
-    fn whole_call(&mut self, page: &mut Page, call: &Call) -> bool {
-        if let Some(part) = call_part(page, call) {
-            Self::part(page, &part);
+    fn whole_call(&mut self, draft: &mut Draft, call: &Call) -> bool {
+        if let Some(part) = call_part(draft, call) {
+            Self::part(draft, &part);
             return true;
         }
-        page.notes.add("arguments", "a call whose arguments are no JSON object");
+        draft.notes.add("arguments", "a call whose arguments are no JSON object");
         self.malformed = Some(format!("{}: {}", call.name, call.args));
         false
     }
 
-    fn whole_part(&mut self, page: &mut Page, part: &WholePart) {
-        if let Some(part) = whole_part(page, part) {
-            Self::part(page, &part);
+    fn whole_part(&mut self, draft: &mut Draft, part: &WholePart) {
+        if let Some(part) = whole_part(draft, part) {
+            Self::part(draft, &part);
         }
     }
 
-    fn finish(&mut self, page: &mut Page, ending: &Ending<'_>) {
-        self.finish_chunk(page, ending);
-        if page.answer.is_none() {
-            self.end(page);
+    fn finish(&mut self, draft: &mut Draft, ending: &Ending<'_>) {
+        self.finish_chunk(draft, ending);
+        if draft.answer.is_none() {
+            self.end(draft);
         }
     }
 
-    fn fail(&mut self, page: &mut Page, failure: &Failure<&str>) {
+    fn fail(&mut self, draft: &mut Draft, failure: &Failure<&str>) {
         if failure.code == ErrorCode::ContentBlocked {
             let reason = FinishReason::ContentFilter;
             let ending =
                 Ending { reason, has_calls: false, raw: failure.provider_code, details: None };
-            self.finish_chunk(page, &ending);
+            self.finish_chunk(draft, &ending);
         } else {
-            page.out.event("", |event| {
+            draft.out.event("", |event| {
                 write_error(event, failure);
             });
         }
-        self.end(page);
+        self.end(draft);
     }
 
-    fn end(&mut self, page: &mut Page) {
+    fn end(&mut self, draft: &mut Draft) {
         if ARRAY {
-            page.out.end_array();
+            draft.out.end_array();
         }
     }
 
-    fn keep_alive(&mut self, page: &mut Page) {
-        Self::part(page, "{\"text\":\"\"}");
+    fn keep_alive(&mut self, draft: &mut Draft) {
+        Self::part(draft, "{\"text\":\"\"}");
     }
 
-    fn refusal(page: &mut Page, failure: &Failure<&str>) -> (u16, String) {
+    fn refusal(draft: &mut Draft, failure: &Failure<&str>) -> (u16, String) {
         let mut status = 500;
         if failure.code == ErrorCode::ContentBlocked {
             let known = ["SAFETY", "BLOCKLIST", "PROHIBITED_CONTENT", "IMAGE_SAFETY"];
@@ -515,7 +519,7 @@ impl<const ARRAY: bool> Writer for GeminiWriter<ARRAY> {
                     feedback.text("blockReason", reason);
                     feedback.text("blockReasonMessage", errors::message(failure));
                 });
-                write_names(body, page);
+                write_names(body, draft);
             });
             return (200, body);
         }
@@ -523,30 +527,30 @@ impl<const ARRAY: bool> Writer for GeminiWriter<ARRAY> {
         (status, body)
     }
 
-    fn body(page: &mut Page, message: &MessageAssembler) -> Option<String> {
-        Some(whole_chunk(page, &[(0, message)]))
+    fn body(draft: &mut Draft, message: &MessageAssembler) -> Option<String> {
+        Some(whole_chunk(draft, &[(0, message)]))
     }
 
-    fn body_of_answers(page: &mut Page, answers: &Answers<'_>) -> Option<String> {
-        Some(whole_chunk(page, answers))
+    fn body_of_answers(draft: &mut Draft, answers: &Answers<'_>) -> Option<String> {
+        Some(whole_chunk(draft, answers))
     }
 }
 
 /// Return the answers as one chunk.
-fn whole_chunk(page: &mut Page, answers: &Answers<'_>) -> String {
+fn whole_chunk(draft: &mut Draft, answers: &Answers<'_>) -> String {
     let candidates: Vec<String> =
-        answers.iter().map(|(number, message)| candidate(page, *number, message)).collect();
+        answers.iter().map(|(number, message)| candidate(draft, *number, message)).collect();
     object(|chunk| {
         chunk.value("candidates", |out| {
             write_list(out, &candidates, |out, candidate| out.push_str(candidate));
         });
-        write_usage(chunk, page);
-        write_names(chunk, page);
+        write_usage(chunk, draft);
+        write_names(chunk, draft);
     })
 }
 
 /// Return a candidate of a whole answer.
-fn candidate(page: &mut Page, number: u64, message: &MessageAssembler) -> String {
+fn candidate(draft: &mut Draft, number: u64, message: &MessageAssembler) -> String {
     let mut writer = GeminiWriter::<false>::default();
     let mut parts: Vec<String> = Vec::new();
     let mut calls = 0;
@@ -556,15 +560,15 @@ fn candidate(page: &mut Page, number: u64, message: &MessageAssembler) -> String
                 let kind =
                     if matches!(part, Part::Text(_)) { TextKind::Text } else { TextKind::Thinking };
                 for json in &folded.annotations {
-                    let riders = Riders { annotations: Some(json), logprobs: None };
-                    for (name, json) in writer.keep_riders(page, riders) {
+                    let extras = Extras { annotations: Some(json), logprobs: None };
+                    for (name, json) in writer.keep_riders(draft, extras) {
                         writer.sources.retain(|(known, _)| *known != name);
                         writer.sources.push((name, json));
                     }
                 }
                 writer.keep_continuation(folded.provider_state.as_deref());
                 let signature = signature(
-                    page,
+                    draft,
                     folded.provider_state.as_deref(),
                     &Owner::thinking(folded.redacted),
                 );
@@ -575,23 +579,23 @@ fn candidate(page: &mut Page, number: u64, message: &MessageAssembler) -> String
             Part::ToolCall(folded) => {
                 let call = Call::from_fold(index, calls, folded);
                 if call.incomplete || call.name.is_empty() {
-                    page.notes.add("call", "a call that was cut off");
-                } else if let Some(part) = call_part(page, &call) {
+                    draft.notes.add("call", "a call that was cut off");
+                } else if let Some(part) = call_part(draft, &call) {
                     calls += 1;
                     parts.push(part);
                 } else {
-                    page.notes.add("arguments", "a call whose arguments are no JSON object");
+                    draft.notes.add("arguments", "a call whose arguments are no JSON object");
                     writer.malformed = Some(format!("{}: {}", call.name, call.args));
                 }
             }
             Part::Whole(json) => {
-                parts.extend(whole_part(page, &WholePart { index, json: json.clone() }));
+                parts.extend(whole_part(draft, &WholePart { index, json: json.clone() }));
             }
         }
     }
     writer.logprobs = message.logprobs().map(|logprobs| Box::new((**logprobs).clone()));
     let has_token = writer.continuation.is_some();
-    let reason = reason_word(page, &Ending::of(message, calls), has_token);
+    let reason = reason_word(draft, &Ending::of(message, calls), has_token);
     if parts.is_empty() {
         parts.push("{\"text\":\"\"}".to_owned());
     }

@@ -13,24 +13,24 @@ use super::members::{
 use super::states::{OfCall, States, joined};
 use crate::dialect::openai_chat::facts::{AUDIO, FACTS};
 use crate::encode::{
-    Answers, Call, Counts, Ending, Page, TextKind, TextPart, WholePart, finish_word,
+    Answers, Call, Counts, Draft, Ending, TextKind, TextPart, WholePart, finish_word,
 };
 use crate::fold::{MessageAssembler, Part, TextPart as FoldedText, ToolCall};
 use crate::json::{ObjectWriter, object, write_list, write_members};
 
 /// Return a whole `chat.completion`.
-pub(super) fn chat_body(page: &mut Page, answers: &Answers<'_>) -> String {
+pub(super) fn chat_body(draft: &mut Draft, answers: &Answers<'_>) -> String {
     let mut lists = Vec::new();
     let choices: Vec<String> = answers
         .iter()
-        .map(|(number, message)| choice(page, *number, message, &mut lists))
+        .map(|(number, message)| choice(draft, *number, message, &mut lists))
         .collect();
-    let counts = Counts::known(page);
+    let counts = Counts::known(draft);
     object(|body| {
-        body.text("id", &page.head.request_id);
+        body.text("id", &draft.head.request_id);
         body.text("object", "chat.completion");
-        body.number("created", page.head.created_seconds());
-        body.text("model", &page.head.model_id);
+        body.number("created", draft.head.created_seconds());
+        body.text("model", &draft.head.model_id);
         body.value("choices", |out| {
             write_list(out, &choices, |out, choice| out.push_str(choice));
         });
@@ -61,26 +61,26 @@ struct Said {
 }
 
 impl Said {
-    fn of(page: &mut Page, message: &MessageAssembler) -> Self {
+    fn of(draft: &mut Draft, message: &MessageAssembler) -> Self {
         let mut said = Self::default();
         for (index, part) in message.parts().iter().enumerate() {
             match part {
-                Part::Text(folded) => said.add_text(page, index, folded),
+                Part::Text(folded) => said.add_text(draft, index, folded),
                 Part::Thinking(folded) => {
                     let follows = !said.thinking.is_empty() && !folded.text.is_empty();
                     let separator = if follows { "\n\n" } else { "" };
                     said.thinking.push_str(separator);
                     said.thinking.push_str(&folded.text);
                     let part = TextPart::from_fold(index, TextKind::Thinking, folded);
-                    let state = said.states.of_whole(page, &part, separator, &folded.text);
+                    let state = said.states.of_whole(draft, &part, separator, &folded.text);
                     said.state_members.extend(state);
                 }
-                Part::ToolCall(call) => said.add_call(page, index, call),
+                Part::ToolCall(call) => said.add_call(draft, index, call),
                 Part::Whole(json) => {
                     match medium(&WholePart { index, json: json.clone() }, said.images.len()) {
                         Ok(Medium::Image(image)) => said.images.push(image),
                         Ok(Medium::Audio(members)) => said.audio = Some(members),
-                        Err(what) => page.notes.add("part", &what),
+                        Err(what) => draft.notes.add("part", &what),
                     }
                 }
             }
@@ -88,9 +88,9 @@ impl Said {
         said
     }
 
-    fn add_text(&mut self, page: &mut Page, index: usize, folded: &FoldedText) {
+    fn add_text(&mut self, draft: &mut Draft, index: usize, folded: &FoldedText) {
         for json in &folded.annotations {
-            self.sources.keep(page, json);
+            self.sources.keep(draft, json);
         }
         if is_transcript(folded.provider_state.as_deref()) {
             return self.transcript.push_str(&folded.text);
@@ -98,15 +98,15 @@ impl Said {
         let text = if folded.refusal { &mut self.refusal } else { &mut self.text };
         text.push_str(&folded.text);
         let part = TextPart::from_fold(index, TextKind::Text, folded);
-        self.state_members.extend(self.states.of_whole(page, &part, "", &folded.text));
+        self.state_members.extend(self.states.of_whole(draft, &part, "", &folded.text));
     }
 
-    fn add_call(&mut self, page: &mut Page, index: usize, folded: &ToolCall) {
+    fn add_call(&mut self, draft: &mut Draft, index: usize, folded: &ToolCall) {
         if folded.name.is_empty() || (folded.incomplete && folded.args.is_empty()) {
-            return page.notes.add("call", "a call that was cut off");
+            return draft.notes.add("call", "a call that was cut off");
         }
         let call = Call::from_fold(index, self.calls.len(), folded);
-        let state = match self.states.of_call(page, &call) {
+        let state = match self.states.of_call(draft, &call) {
             Some(OfCall::Call(members)) => members,
             Some(OfCall::Message(members)) => {
                 self.state_members.push(members);
@@ -122,7 +122,7 @@ impl Said {
     }
 
     /// Write the message.
-    fn write(&self, page: &Page, answer: &mut ObjectWriter<'_>) {
+    fn write(&self, draft: &Draft, answer: &mut ObjectWriter<'_>) {
         let Self { text, thinking, refusal, calls, .. } = self;
         answer.text("role", "assistant");
         let silent =
@@ -130,7 +130,7 @@ impl Said {
         optional_text(answer, "content", (!silent).then_some(text.as_str()));
         optional_text(answer, "refusal", (!refusal.is_empty()).then_some(refusal.as_str()));
         if !thinking.is_empty() {
-            answer.text(page.settings.reasoning_member, thinking);
+            answer.text(draft.settings.reasoning_member, thinking);
         }
         write_all(answer, &joined(&self.state_members));
         if !self.images.is_empty() {
@@ -145,7 +145,7 @@ impl Said {
                 write_list(out, calls, |out, (call, state)| {
                     write_members(out, |item| {
                         write_call(item, call, &call.args);
-                        if let Some(extra) = own_extra(&page.settings, call) {
+                        if let Some(extra) = own_extra(&draft.settings, call) {
                             item.json("extra_content", extra);
                         }
                         write_all(item, state);
@@ -164,16 +164,16 @@ impl Said {
 
 /// Return a choice of a whole `chat.completion`; its lists of sources belong to the body.
 fn choice(
-    page: &mut Page,
+    draft: &mut Draft,
     number: u64,
     message: &MessageAssembler,
     lists: &mut Vec<(&'static str, String)>,
 ) -> String {
-    let mut said = Said::of(page, message);
+    let mut said = Said::of(draft, message);
     let whole_calls = said.calls.iter().filter(|(call, _)| !call.incomplete).count();
     let ending = Ending::of(message, whole_calls);
     let refused = !said.refusal.is_empty();
-    let finish = finish_word(page, &ending, &FACTS.finish_reasons, FINISH_REASONS, refused);
+    let finish = finish_word(draft, &ending, &FACTS.finish_reasons, FINISH_REASONS, refused);
     for (name, list) in std::mem::take(&mut said.sources.lists) {
         if lists.iter().all(|(known, _)| *known != name) {
             lists.push((name, list));
@@ -181,7 +181,7 @@ fn choice(
     }
     object(|choice| {
         choice.number("index", number);
-        choice.object("message", |answer| said.write(page, answer));
+        choice.object("message", |answer| said.write(draft, answer));
         match message.logprobs().filter(|logprobs| !logprobs.is_empty()) {
             Some(logprobs) => choice.object("logprobs", |object| {
                 object.value("content", |out| logprobs.write_openai(out, true));

@@ -8,7 +8,7 @@
 
 use crate::dialect::openai_chat::facts::AUDIO;
 use crate::encode::annotations::{self, citation};
-use crate::encode::{Page, State, WholeContent, WholePart, write_compact};
+use crate::encode::{Draft, State, WholeContent, WholePart, write_compact};
 use crate::json::{Reader, members, object, write_object, write_string};
 
 const DIALECT: &str = "openai-chat";
@@ -124,7 +124,7 @@ pub(super) struct Sources {
 
 impl Sources {
     /// Keep the annotations of a JSON array.
-    pub(super) fn keep(&mut self, page: &mut Page, json: &str) {
+    pub(super) fn keep(&mut self, draft: &mut Draft, json: &str) {
         for annotation in annotations::list(json) {
             if let Some((name, list)) = source_list(annotation) {
                 self.lists.retain(|(known, _)| *known != name);
@@ -144,7 +144,7 @@ impl Sources {
                     out.push_str("}}");
                     self.annotations.push(out);
                 }
-                None => page.notes.add("annotations", "an annotation without an address"),
+                None => draft.notes.add("annotations", "an annotation without an address"),
             }
         }
     }

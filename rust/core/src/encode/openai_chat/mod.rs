@@ -21,8 +21,8 @@ use states::{OfCall, States};
 use crate::contract::{Failure, InputFormat};
 use crate::dialect::openai_chat::facts::{AUDIO, FACTS};
 use crate::encode::{
-    Answers, Call, Counts, Ending, Form, Lead, Order, Page, Riders, TextKind, TextPart, WholePart,
-    Writer, errors, finish_word,
+    Answers, Call, Counts, Draft, Ending, Extras, Form, Order, Prefix, TextKind, TextPart,
+    WholePart, Writer, errors, finish_word,
 };
 use crate::fold::MessageAssembler;
 use crate::json::{ObjectWriter, object, write_list, write_members};
@@ -30,11 +30,11 @@ use crate::json::{ObjectWriter, object, write_list, write_members};
 /// Writer of Chat chunks.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct ChatWriter {
-    text: Lead,
-    thinking: Lead,
-    refusal: Lead,
-    transcript: Lead,
-    args: Lead,
+    text: Prefix,
+    thinking: Prefix,
+    refusal: Prefix,
+    transcript: Prefix,
+    args: Prefix,
     /// Ends of chunks with and without `logprobs`.
     end: String,
     /// Number of the call that `args` is for, and its format.
@@ -50,41 +50,41 @@ pub(super) struct ChatWriter {
     states: States,
 }
 
-fn begin_chunk(page: &Page, out: &mut String) {
+fn begin_chunk(draft: &Draft, out: &mut String) {
     let mut chunk = ObjectWriter::begin(out);
-    chunk.text("id", &page.head.request_id);
+    chunk.text("id", &draft.head.request_id);
     chunk.text("object", "chat.completion.chunk");
-    chunk.number("created", page.head.created_seconds());
-    chunk.text("model", &page.head.model_id);
+    chunk.number("created", draft.head.created_seconds());
+    chunk.text("model", &draft.head.model_id);
 }
 
 /// Begin a chunk with a choice, up to the value of its `delta`.
-fn begin_choice(page: &Page, out: &mut String) {
-    begin_chunk(page, out);
+fn begin_choice(draft: &Draft, out: &mut String) {
+    begin_chunk(draft, out);
     out.push_str(",\"choices\":[{\"index\":");
-    out.push_str(&page.answer_number().to_string());
+    out.push_str(&draft.answer_number().to_string());
     out.push_str(",\"delta\":");
 }
 
 impl ChatWriter {
-    fn prepare(&mut self, page: &Page) {
+    fn prepare(&mut self, draft: &Draft) {
         let delta = |member: &'static str| {
             move |out: &mut String| {
-                begin_choice(page, out);
+                begin_choice(draft, out);
                 out.push_str("{\"");
                 out.push_str(member);
                 out.push_str("\":\"");
             }
         };
-        page.out.lead(&mut self.text, "", delta("content"));
-        page.out.lead(&mut self.thinking, "", delta(page.settings.reasoning_member));
-        page.out.lead(&mut self.refusal, "", delta("refusal"));
-        page.out.lead(&mut self.transcript, "", |out| {
-            begin_choice(page, out);
+        draft.out.prepare(&mut self.text, "", delta("content"));
+        draft.out.prepare(&mut self.thinking, "", delta(draft.settings.reasoning_member));
+        draft.out.prepare(&mut self.refusal, "", delta("refusal"));
+        draft.out.prepare(&mut self.transcript, "", |out| {
+            begin_choice(draft, out);
             out.push_str("{\"audio\":{\"transcript\":\"");
         });
         "}],\"usage\":null}".clone_into(&mut self.end);
-        if !page.settings.include_usage {
+        if !draft.settings.include_usage {
             "}]}".clone_into(&mut self.end);
         }
     }
@@ -92,40 +92,40 @@ impl ChatWriter {
     /// Write a chunk whose `delta` has the members that `fill` writes.
     fn chunk(
         &self,
-        page: &mut Page,
+        draft: &mut Draft,
         finish: Option<&str>,
         fill: impl FnOnce(&mut ObjectWriter<'_>),
     ) {
-        let mut lead = Lead::default();
-        page.out.lead(&mut lead, "", |out| {
-            begin_choice(page, out);
+        let mut prefix = Prefix::default();
+        draft.out.prepare(&mut prefix, "", |out| {
+            begin_choice(draft, out);
             write_members(out, fill);
         });
-        page.out.repeat(&lead);
+        draft.out.repeat(&prefix);
         match finish {
-            Some(reason) => page
+            Some(reason) => draft
                 .out
                 .piece(",\"logprobs\":null,\"finish_reason\":\"")
                 .escaped(reason)
                 .piece("\""),
-            None => page.out.piece(",\"logprobs\":null,\"finish_reason\":null"),
+            None => draft.out.piece(",\"logprobs\":null,\"finish_reason\":null"),
         };
         let lists = finish.map_or(&[][..], |_| &self.sources.lists);
         let (choice, rest) = self.end.split_at_checked("}]".len()).unwrap_or_default();
-        page.out.piece(choice);
+        draft.out.piece(choice);
         for (name, list) in lists {
-            page.out.piece(",\"").piece(name).piece("\":").value(|out| out.push_str(list));
+            draft.out.piece(",\"").piece(name).piece("\":").value(|out| out.push_str(list));
         }
-        page.out.piece(rest);
-        page.out.finish(&lead);
+        draft.out.piece(rest);
+        draft.out.finish(&prefix);
     }
 
     /// Write provider state of a part: members of the own dialect, or a signature in the place that the caller chose.
-    fn state(&mut self, page: &mut Page, part: &TextPart) {
+    fn state(&mut self, draft: &mut Draft, part: &TextPart) {
         if is_transcript(part.state.as_deref()) {
             // The audio has its own members.
-        } else if let Some(data) = self.states.of_text(page, part) {
-            self.chunk(page, None, |delta| write_all(delta, &data));
+        } else if let Some(data) = self.states.of_text(draft, part) {
+            self.chunk(draft, None, |delta| write_all(delta, &data));
         }
     }
 }
@@ -138,19 +138,19 @@ impl Writer for ChatWriter {
     const FREE_TEXT: bool = true;
     const HAS_ANSWERS: bool = true;
 
-    fn head(&mut self, page: &mut Page) {
-        self.prepare(page);
-        self.chunk(page, None, |delta| {
+    fn head(&mut self, draft: &mut Draft) {
+        self.prepare(draft);
+        self.chunk(draft, None, |delta| {
             delta.text("role", "assistant");
             delta.text("content", "");
         });
     }
 
-    fn open_text(&mut self, page: &mut Page, part: &TextPart) {
+    fn open_text(&mut self, draft: &mut Draft, part: &TextPart) {
         if part.kind == TextKind::Thinking {
             self.thinking_parts += 1;
             if self.thinking_parts > 1 {
-                self.text(page, part, "\n\n", Riders::default());
+                self.text(draft, part, "\n\n", Extras::default());
             }
         }
         if part.kind == TextKind::Text && is_transcript(part.state.as_deref()) {
@@ -160,14 +160,14 @@ impl Writer for ChatWriter {
     }
 
     #[inline]
-    fn text(&mut self, page: &mut Page, part: &TextPart, text: &str, riders: Riders<'_>) {
-        if let Some(json) = riders.annotations {
-            self.sources.keep(page, json);
-            if text.is_empty() && riders.logprobs.is_none() {
+    fn text(&mut self, draft: &mut Draft, part: &TextPart, text: &str, extras: Extras<'_>) {
+        if let Some(json) = extras.annotations {
+            self.sources.keep(draft, json);
+            if text.is_empty() && extras.logprobs.is_none() {
                 return;
             }
         }
-        let (lead, end) = match part.kind {
+        let (prefix, end) = match part.kind {
             TextKind::Thinking if !text.is_empty() => (&self.thinking, "\"}"),
             TextKind::Text if part.refusal => {
                 self.refused = true;
@@ -179,13 +179,13 @@ impl Writer for ChatWriter {
             // Log probabilities without a text ride on an empty content.
             TextKind::Text | TextKind::Thinking => (&self.text, "\"}"),
         };
-        if page.settings.envelope {
+        if draft.settings.envelope {
             self.states.spans.add(part, text);
         }
-        let out = &mut page.out;
-        out.repeat(lead);
+        let out = &mut draft.out;
+        out.repeat(prefix);
         out.escaped(text).piece(end);
-        match riders.logprobs {
+        match extras.logprobs {
             None => out.piece(",\"logprobs\":null,\"finish_reason\":null"),
             Some(logprobs) => out
                 .piece(if part.refusal {
@@ -197,31 +197,31 @@ impl Writer for ChatWriter {
                 .piece("},\"finish_reason\":null"),
         };
         out.piece(&self.end);
-        out.finish(lead);
+        out.finish(prefix);
     }
 
-    fn close_text(&mut self, page: &mut Page, part: &TextPart) {
-        if page.settings.envelope {
+    fn close_text(&mut self, draft: &mut Draft, part: &TextPart) {
+        if draft.settings.envelope {
             self.states.spans.end(part);
         }
-        self.state(page, part);
+        self.state(draft, part);
     }
 
-    fn bare(&mut self, page: &mut Page, part: &TextPart) {
+    fn bare(&mut self, draft: &mut Draft, part: &TextPart) {
         self.states.spans.open(part);
-        self.close_text(page, part);
+        self.close_text(draft, part);
     }
 
-    fn late(&mut self, page: &mut Page, part: &TextPart, riders: Riders<'_>) {
-        self.state(page, part);
-        if !riders.is_empty() {
-            self.text(page, part, "", riders);
+    fn late(&mut self, draft: &mut Draft, part: &TextPart, extras: Extras<'_>) {
+        self.state(draft, part);
+        if !extras.is_empty() {
+            self.text(draft, part, "", extras);
         }
     }
 
-    fn open_call(&mut self, page: &mut Page, call: &Call) {
-        let extra = own_extra(&page.settings, call);
-        self.chunk(page, None, |delta| {
+    fn open_call(&mut self, draft: &mut Draft, call: &Call) {
+        let extra = own_extra(&draft.settings, call);
+        self.chunk(draft, None, |delta| {
             delta.value("tool_calls", |out| {
                 write_list(out, [call], |out, call| {
                     write_members(out, |item| {
@@ -238,7 +238,7 @@ impl Writer for ChatWriter {
     }
 
     #[inline]
-    fn args(&mut self, page: &mut Page, call: &Call, text: &str) {
+    fn args(&mut self, draft: &mut Draft, call: &Call, text: &str) {
         if self.call != Some((call.ordinal, call.format)) {
             self.call = Some((call.ordinal, call.format));
             let member = if call.format == InputFormat::Text {
@@ -246,26 +246,27 @@ impl Writer for ChatWriter {
             } else {
                 "\"function\":{\"arguments\":\""
             };
-            let page = &*page;
-            page.out.lead(&mut self.args, "", |out| {
-                begin_choice(page, out);
+            let draft = &*draft;
+            draft.out.prepare(&mut self.args, "", |out| {
+                begin_choice(draft, out);
                 out.push_str("{\"tool_calls\":[{\"index\":");
                 out.push_str(&call.ordinal.to_string());
                 out.push(',');
                 out.push_str(member);
             });
         }
-        page.out.repeat(&self.args);
-        page.out
+        draft.out.repeat(&self.args);
+        draft
+            .out
             .escaped(text)
             .piece("\"}}]},\"logprobs\":null,\"finish_reason\":null")
             .piece(&self.end);
-        page.out.finish(&self.args);
+        draft.out.finish(&self.args);
     }
 
-    fn close_call(&mut self, page: &mut Page, call: &Call) -> bool {
-        match self.states.of_call(page, call) {
-            Some(OfCall::Call(data)) => self.chunk(page, None, |delta| {
+    fn close_call(&mut self, draft: &mut Draft, call: &Call) -> bool {
+        match self.states.of_call(draft, call) {
+            Some(OfCall::Call(data)) => self.chunk(draft, None, |delta| {
                 delta.value("tool_calls", |out| {
                     write_list(out, [call], |out, call| {
                         write_members(out, |item| {
@@ -280,80 +281,80 @@ impl Writer for ChatWriter {
                 });
             }),
             Some(OfCall::Message(data)) => {
-                self.chunk(page, None, |delta| write_all(delta, &data));
+                self.chunk(draft, None, |delta| write_all(delta, &data));
             }
             None => {}
         }
         !call.incomplete
     }
 
-    fn whole_call(&mut self, _: &mut Page, _: &Call) -> bool {
+    fn whole_call(&mut self, _: &mut Draft, _: &Call) -> bool {
         false
     }
 
-    fn whole_part(&mut self, page: &mut Page, part: &WholePart) {
+    fn whole_part(&mut self, draft: &mut Draft, part: &WholePart) {
         match medium(part, self.images) {
             Ok(Medium::Image(image)) => {
                 self.images += 1;
-                self.chunk(page, None, |delta| {
+                self.chunk(draft, None, |delta| {
                     delta.value("images", |out| {
                         write_list(out, [image], |out, one| out.push_str(&one));
                     });
                 });
             }
-            Ok(Medium::Audio(audio)) => self.chunk(page, None, |delta| delta.json(AUDIO, &audio)),
-            Err(what) => page.notes.add("part", &what),
+            Ok(Medium::Audio(audio)) => self.chunk(draft, None, |delta| delta.json(AUDIO, &audio)),
+            Err(what) => draft.notes.add("part", &what),
         }
     }
 
-    fn finish(&mut self, page: &mut Page, ending: &Ending<'_>) {
+    fn finish(&mut self, draft: &mut Draft, ending: &Ending<'_>) {
         if !self.sources.annotations.is_empty() {
             let annotations = std::mem::take(&mut self.sources.annotations);
-            self.chunk(page, None, |delta| {
+            self.chunk(draft, None, |delta| {
                 delta.value("annotations", |out| {
                     write_list(out, &annotations, |out, json| out.push_str(json));
                 });
             });
         }
-        let word = finish_word(page, ending, &FACTS.finish_reasons, FINISH_REASONS, self.refused);
-        self.chunk(page, Some(word), |_| {});
-        if page.answer.is_none() {
-            self.end_answers(page);
+        let word = finish_word(draft, ending, &FACTS.finish_reasons, FINISH_REASONS, self.refused);
+        self.chunk(draft, Some(word), |_| {});
+        if draft.answer.is_none() {
+            self.end_answers(draft);
         }
     }
 
-    fn end_answers(&mut self, page: &mut Page) {
-        if page.settings.include_usage {
-            if let Some(counts) = Counts::known(page) {
-                let mut lead = Lead::default();
-                page.out.lead(&mut lead, "", |out| {
-                    begin_chunk(page, out);
+    fn end_answers(&mut self, draft: &mut Draft) {
+        if draft.settings.include_usage {
+            if let Some(counts) = Counts::known(draft) {
+                let mut prefix = Prefix::default();
+                draft.out.prepare(&mut prefix, "", |out| {
+                    begin_chunk(draft, out);
                     out.push_str(",\"choices\":[],\"usage\":");
                     write_members(out, |usage| write_usage(usage, counts));
                     out.push('}');
                 });
-                page.out.repeat(&lead);
-                page.out.finish(&lead);
-            } else if page.head.has_usage {
-                page.notes.add("usage", "a usage record without both counts");
+                draft.out.repeat(&prefix);
+                draft.out.finish(&prefix);
+            } else if draft.head.has_usage {
+                draft.notes.add("usage", "a usage record without both counts");
             }
         }
-        page.out.marker("data: [DONE]\n\n");
+        draft.out.marker("data: [DONE]\n\n");
     }
 
-    fn fail(&mut self, page: &mut Page, failure: &Failure<&str>) {
-        page.out.event("", |event| {
+    fn fail(&mut self, draft: &mut Draft, failure: &Failure<&str>) {
+        draft.out.event("", |event| {
             event.object("error", |error| {
                 errors::openai_members(error, &FACTS.errors, failure);
             });
         });
     }
 
-    fn keep_alive(&mut self, page: &mut Page) {
-        page.out.marker(": keep-alive\n\n");
+    fn keep_alive(&mut self, draft: &mut Draft) {
+        draft.out.marker(": keep-alive\n\n");
     }
 
-    fn refusal(_: &mut Page, failure: &Failure<&str>) -> (u16, String) {
+    fn refusal(_: &mut Draft, failure: &Failure<&str>) -> (u16, String) {
         let mut status = 500;
         let body = object(|body| {
             body.object("error", |error| {
@@ -363,11 +364,11 @@ impl Writer for ChatWriter {
         (status, body)
     }
 
-    fn body(page: &mut Page, message: &MessageAssembler) -> Option<String> {
-        Some(chat_body(page, &[(0, message)]))
+    fn body(draft: &mut Draft, message: &MessageAssembler) -> Option<String> {
+        Some(chat_body(draft, &[(0, message)]))
     }
 
-    fn body_of_answers(page: &mut Page, answers: &Answers<'_>) -> Option<String> {
-        Some(chat_body(page, answers))
+    fn body_of_answers(draft: &mut Draft, answers: &Answers<'_>) -> Option<String> {
+        Some(chat_body(draft, answers))
     }
 }

@@ -4,7 +4,7 @@
 //! the piece that it belongs to, because a Chat message has one text and one reasoning.  A message has one `extra_content`.
 
 use crate::encode::{
-    Call, Owner, Page, Place, Span, Spans, State, TextKind, TextPart, empty_envelope, envelope,
+    Call, Draft, Owner, Place, Span, Spans, State, TextKind, TextPart, empty_envelope, envelope,
     write_compact,
 };
 use crate::json::{members, object, write_list, write_members, write_string};
@@ -34,7 +34,7 @@ impl States {
     /// Return the members of a part that came whole; `separator` is the text before it.
     pub(super) fn of_whole(
         &mut self,
-        page: &mut Page,
+        draft: &mut Draft,
         part: &TextPart,
         separator: &str,
         text: &str,
@@ -42,36 +42,36 @@ impl States {
         self.spans.add(part, separator);
         self.spans.open(part);
         self.spans.add(part, text);
-        self.of_text(page, part)
+        self.of_text(draft, part)
     }
 
     /// Return the members of the message that carry a part's state, as a JSON object; a note where nothing may carry it.
-    pub(super) fn of_text(&mut self, page: &mut Page, part: &TextPart) -> Option<String> {
+    pub(super) fn of_text(&mut self, draft: &mut Draft, part: &TextPart) -> Option<String> {
         let span = self.spans.of(part);
-        let Some(state) = part.state.as_deref() else { return self.of_further(page, span) };
+        let Some(state) = part.state.as_deref() else { return self.of_further(draft, span) };
         let state = State::read(state);
-        if state.is_own(&page.settings, DIALECT) {
+        if state.is_own(&draft.settings, DIALECT) {
             let mut out = String::new();
             write_compact(&mut out, state.data);
             return out.starts_with('{').then_some(out);
         }
         let owner = Owner { redacted: part.redacted, span, call_id: None };
-        let signature = signature(page, &state, &owner);
-        let is_taken = self.has_extra && page.settings.signatures == Place::ExtraContent;
+        let signature = signature(draft, &state, &owner);
+        let is_taken = self.has_extra && draft.settings.signatures == Place::ExtraContent;
         let Some(signature) = signature.filter(|_| !is_taken) else {
-            return note(page, &state);
+            return note(draft, &state);
         };
         self.seal(span);
-        Some(self.members(page.settings.signatures, &signature, None))
+        Some(self.members(draft.settings.signatures, &signature, None))
     }
 
     /// Return the members that separate two texts without state, which may be contents of one message.
     ///
     /// A stream without state before them has no such message.
-    fn of_further(&mut self, page: &Page, span: Option<Span>) -> Option<String> {
-        let place = page.settings.signatures;
+    fn of_further(&mut self, draft: &Draft, span: Option<Span>) -> Option<String> {
+        let place = draft.settings.signatures;
         let is_list = matches!(place, Place::ReasoningDetails | Place::ThinkingBlocks);
-        let sealed = self.sealed.filter(|_| page.settings.envelope && is_list)?;
+        let sealed = self.sealed.filter(|_| draft.settings.envelope && is_list)?;
         span.filter(|(kind, start, _)| *kind == TextKind::Text && sealed < *start)?;
         self.seal(span);
         let mut quoted = String::new();
@@ -86,20 +86,20 @@ impl States {
     }
 
     /// Return the members that carry the state of a call of another dialect; a note where nothing may carry it.
-    pub(super) fn of_call(&mut self, page: &mut Page, call: &Call) -> Option<OfCall> {
+    pub(super) fn of_call(&mut self, draft: &mut Draft, call: &Call) -> Option<OfCall> {
         let state = State::read(call.state.as_deref()?);
         let has_secret = state.dialect != DIALECT || state.member("extra_content").is_some();
-        if !has_secret || state.is_own(&page.settings, DIALECT) {
+        if !has_secret || state.is_own(&draft.settings, DIALECT) {
             return None;
         }
-        let signature = signature(page, &state, &Owner::call(call));
-        let place = page.settings.signatures;
+        let signature = signature(draft, &state, &Owner::call(call));
+        let place = draft.settings.signatures;
         if place == Place::ExtraContent {
-            let Some(signature) = signature else { return note(page, &state) };
+            let Some(signature) = signature else { return note(draft, &state) };
             return Some(OfCall::Call(extra_content(&signature)));
         }
-        let Some(signature) = signature.filter(|_| page.settings.envelope) else {
-            return note(page, &state);
+        let Some(signature) = signature.filter(|_| draft.settings.envelope) else {
+            return note(draft, &state);
         };
         Some(OfCall::Message(self.members(place, &signature, Some(&call.id))))
     }
@@ -154,11 +154,11 @@ fn extra_content(signature: &str) -> String {
 }
 
 /// Return a signature as a JSON string, or an envelope; nothing where the caller chose no place.
-fn signature(page: &Page, state: &State<'_>, owner: &Owner<'_>) -> Option<String> {
-    if page.settings.signatures == Place::Nowhere {
+fn signature(draft: &Draft, state: &State<'_>, owner: &Owner<'_>) -> Option<String> {
+    if draft.settings.signatures == Place::Nowhere {
         return None;
     }
-    if page.settings.envelope {
+    if draft.settings.envelope {
         let mut out = String::new();
         write_string(&mut out, &envelope(state, owner));
         return Some(out);
@@ -167,8 +167,8 @@ fn signature(page: &Page, state: &State<'_>, owner: &Owner<'_>) -> Option<String
     found.map(str::to_owned)
 }
 
-fn note<T>(page: &mut Page, state: &State<'_>) -> Option<T> {
-    page.notes.add("provider_state", &format!("provider state of {}", state.dialect));
+fn note<T>(draft: &mut Draft, state: &State<'_>) -> Option<T> {
+    draft.notes.add("provider_state", &format!("provider state of {}", state.dialect));
     None
 }
 

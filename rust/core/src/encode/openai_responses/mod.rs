@@ -34,7 +34,7 @@ use crate::contract::{Failure, FinishReason, InputFormat};
 use crate::dialect::openai_responses::facts::FACTS;
 use crate::encode::annotations::{self, citation};
 use crate::encode::{
-    Call, Ending, Form, Freeform, Lead, Order, Owner, Page, Riders, State, TextKind, TextPart,
+    Call, Draft, Ending, Extras, Form, Freeform, Order, Owner, Prefix, State, TextKind, TextPart,
     ToolKind, WholeContent, WholePart, Writer, call_envelope, envelope, errors, finish_word,
     write_compact,
 };
@@ -56,7 +56,7 @@ pub(super) struct ResponsesWriter {
     /// The open item had its last delta.
     ended: bool,
     /// Beginning of the deltas of the open item.
-    delta: Lead,
+    delta: Prefix,
     /// Reader of the arguments of a custom tool that the source calls as a function.
     freeform: Option<Freeform>,
     /// The state of the open call is written.
@@ -71,13 +71,13 @@ pub(super) struct ResponsesWriter {
 impl ResponsesWriter {
     fn event(
         &mut self,
-        page: &mut Page,
+        draft: &mut Draft,
         name: &'static str,
         fill: impl FnOnce(&mut ObjectWriter<'_>),
     ) {
         let sequence = self.sequence;
         self.sequence += 1;
-        page.out.event(name, |event| {
+        draft.out.event(name, |event| {
             event.text("type", name);
             event.number("sequence_number", sequence);
             fill(event);
@@ -85,34 +85,34 @@ impl ResponsesWriter {
     }
 
     /// Return the id of the next item.
-    fn next_id(&self, page: &Page, prefix: &str) -> String {
-        format!("{prefix}_{}_{}", page.head.request_id, self.output.len())
+    fn next_id(&self, draft: &Draft, prefix: &str) -> String {
+        format!("{prefix}_{}_{}", draft.head.request_id, self.output.len())
     }
 
     /// Return the id of the source's item, or that of the next item if it has none or it was written before.
-    fn own_or_next_id(&mut self, page: &Page, state: Option<&str>, prefix: &str) -> String {
+    fn own_or_next_id(&mut self, draft: &Draft, state: Option<&str>, prefix: &str) -> String {
         let id = own_id(state).filter(|id| self.ids.insert(id.clone()));
-        id.unwrap_or_else(|| self.next_id(page, prefix))
+        id.unwrap_or_else(|| self.next_id(draft, prefix))
     }
 
-    fn open(&mut self, page: &mut Page, item: Item) {
+    fn open(&mut self, draft: &mut Draft, item: Item) {
         let index = self.output.len();
         let skeleton = item.json("in_progress", true);
-        self.event(page, "response.output_item.added", |event| {
+        self.event(draft, "response.output_item.added", |event| {
             event.number("output_index", index);
             event.json("item", &skeleton);
         });
         if let Some((name, number)) = item.part_added() {
             let part = item.part_json(true);
             let id = item.id.clone();
-            self.event(page, name, |event| {
+            self.event(draft, name, |event| {
                 event.text("item_id", &id);
                 event.number("output_index", index);
                 event.number(number, 0);
                 event.json("part", &part);
             });
         }
-        page.out.lead(&mut self.delta, item.delta_event(), |out| {
+        draft.out.prepare(&mut self.delta, item.delta_event(), |out| {
             out.push_str("{\"type\":\"");
             out.push_str(item.delta_event());
             out.push_str("\",\"item_id\":");
@@ -130,19 +130,19 @@ impl ResponsesWriter {
     }
 
     #[inline]
-    fn more(&mut self, page: &mut Page, text: &str, riders: Riders<'_>) {
+    fn more(&mut self, draft: &mut Draft, text: &str, extras: Extras<'_>) {
         let Some(item) = &mut self.item else { return };
         item.text.push_str(text);
-        let out = &mut page.out;
+        let out = &mut draft.out;
         out.repeat(&self.delta);
         if item.has_logprobs() {
             let merged = item.pending.take().map(|mut pending| {
-                if let Some(logprobs) = riders.logprobs {
+                if let Some(logprobs) = extras.logprobs {
                     pending.append(logprobs);
                 }
                 pending
             });
-            match merged.as_deref().or(riders.logprobs) {
+            match merged.as_deref().or(extras.logprobs) {
                 None => out.piece(",\"logprobs\":[]"),
                 Some(logprobs) => {
                     item.keep_logprobs(logprobs);
@@ -157,19 +157,19 @@ impl ResponsesWriter {
     }
 
     /// Close the open item.
-    fn close(&mut self, page: &mut Page, status: &'static str) {
+    fn close(&mut self, draft: &mut Draft, status: &'static str) {
         if self.item.as_ref().is_some_and(|item| item.pending.is_some() && item.has_logprobs()) {
-            self.more(page, "", Riders::default());
+            self.more(draft, "", Extras::default());
         }
         let Some(item) = self.item.take() else { return };
         if item.pending.is_some() {
-            page.notes.add("logprobs", "log probabilities without a text");
+            draft.notes.add("logprobs", "log probabilities without a text");
         }
         self.last_part = None;
         let index = self.output.len();
         let id = item.id.clone();
         for (number, annotation) in item.annotations.iter().enumerate() {
-            self.event(page, "response.output_text.annotation.added", |event| {
+            self.event(draft, "response.output_text.annotation.added", |event| {
                 event.text("item_id", &id);
                 event.number("output_index", index);
                 event.number("content_index", 0);
@@ -180,7 +180,7 @@ impl ResponsesWriter {
         let (name, member) = item.done_event();
         if !name.is_empty() {
             let number = item.part_added().map(|(_, number)| number);
-            self.event(page, name, |event| {
+            self.event(draft, name, |event| {
                 event.text("item_id", &id);
                 event.number("output_index", index);
                 if let Some(number) = number {
@@ -197,7 +197,7 @@ impl ResponsesWriter {
         }
         if let Some((name, number)) = item.part_done() {
             let part = item.part_json(false);
-            self.event(page, name, |event| {
+            self.event(draft, name, |event| {
                 event.text("item_id", &id);
                 event.number("output_index", index);
                 event.number(number, 0);
@@ -205,7 +205,7 @@ impl ResponsesWriter {
             });
         }
         let done = item.json(status, false);
-        self.event(page, "response.output_item.done", |event| {
+        self.event(draft, "response.output_item.done", |event| {
             event.number("output_index", index);
             event.json("item", &done);
         });
@@ -214,18 +214,18 @@ impl ResponsesWriter {
 
     /// Close the last text, which another part follows.
     #[inline]
-    fn settle(&mut self, page: &mut Page) {
+    fn settle(&mut self, draft: &mut Draft) {
         if self.ended {
-            self.close(page, "completed");
+            self.close(draft, "completed");
             self.ended = false;
         }
     }
 
     /// Write an item without a body.
-    fn whole(&mut self, page: &mut Page, json: String) {
+    fn whole(&mut self, draft: &mut Draft, json: String) {
         let index = self.output.len();
         for name in ["response.output_item.added", "response.output_item.done"] {
-            self.event(page, name, |event| {
+            self.event(draft, name, |event| {
                 event.number("output_index", index);
                 event.json("item", &json);
             });
@@ -234,7 +234,7 @@ impl ResponsesWriter {
     }
 
     /// Write a call that the provider ran, whose text its client gets in events of its own.
-    fn run_call(&mut self, page: &mut Page, json: &str, (member, text): (&'static str, String)) {
+    fn run_call(&mut self, draft: &mut Draft, json: &str, (member, text): (&'static str, String)) {
         let id =
             members(json).into_iter().find(|(key, _)| key == "id").map(|(_, id)| id.to_owned());
         let kind = if member == "input" { Kind::Custom } else { Kind::Function };
@@ -245,20 +245,20 @@ impl ResponsesWriter {
                 skeleton.json_of(&key, if key == member { "\"\"" } else { value });
             }
         });
-        self.event(page, "response.output_item.added", |event| {
+        self.event(draft, "response.output_item.added", |event| {
             event.number("output_index", index);
             event.json("item", &skeleton);
         });
         item.text = text;
         let delta = (!item.text.is_empty()).then(|| (item.delta_event(), "delta"));
         for (name, member) in delta.into_iter().chain([item.done_event()]) {
-            self.event(page, name, |event| {
+            self.event(draft, name, |event| {
                 event.json("item_id", id.as_deref().unwrap_or("\"\""));
                 event.number("output_index", index);
                 event.text(member, &item.text);
             });
         }
-        self.event(page, "response.output_item.done", |event| {
+        self.event(draft, "response.output_item.done", |event| {
             event.number("output_index", index);
             event.json("item", json);
         });
@@ -266,52 +266,53 @@ impl ResponsesWriter {
     }
 
     /// Take the encrypted form of reasoning for the open item.  Its own form needs the id that it came with.
-    fn keep_state(&mut self, page: &mut Page, part: &TextPart, json: &str) {
+    fn keep_state(&mut self, draft: &mut Draft, part: &TextPart, json: &str) {
         let state = State::read(json);
         let Some(item) = &mut self.item else { return };
-        let is_own = state.is_own(&page.settings, Self::DIALECT)
+        let is_own = state.is_own(&draft.settings, Self::DIALECT)
             || (state.dialect == Self::DIALECT && !item.is_reasoning());
         if is_own {
             let [summary, content] = own_forms(Some(json)).unwrap_or_default();
             let other = if item.is_raw() { summary } else { content };
             if other == Some(true) {
-                page.notes
+                draft
+                    .notes
                     .add("item", "a second form of reasoning: an item has a summary or raw text");
             }
             let is_same = state.text_member("id").is_some_and(|id| item.has_id(id));
             let Some(encrypted) = state.text_member("encrypted_content") else {
-                return self.note_late_id(page, json);
+                return self.note_late_id(draft, json);
             };
             if is_same {
                 item.encrypted = Some(encrypted.to_owned());
             } else {
-                page.notes.add(
+                draft.notes.add(
                     "provider_state",
                     "encrypted reasoning, whose id came after the item began (see `hold`)",
                 );
             }
-        } else if item.is_reasoning() && page.settings.envelope {
+        } else if item.is_reasoning() && draft.settings.envelope {
             item.encrypted = Some(quoted(&envelope(&state, &Owner::thinking(part.redacted))));
         } else {
-            page.notes.add("provider_state", &format!("provider state of {}", state.dialect));
+            draft.notes.add("provider_state", &format!("provider state of {}", state.dialect));
         }
     }
 
     /// Note the id of an item that the source named after the item had begun under another id.
-    fn note_late_id(&self, page: &mut Page, json: &str) {
+    fn note_late_id(&self, draft: &mut Draft, json: &str) {
         if own_id(Some(json)).is_some_and(|id| !self.ids.contains(&id)) {
-            page.notes.add("provider_state", "the id of an item that came after its text");
+            draft.notes.add("provider_state", "the id of an item that came after its text");
         }
     }
 
     /// Write an item of reasoning that has no text and carries an envelope.
-    fn sealed(&mut self, page: &mut Page, envelope: &str) {
-        let mut item = Item::reasoning(self.next_id(page, "rs"), false);
+    fn sealed(&mut self, draft: &mut Draft, envelope: &str) {
+        let mut item = Item::reasoning(self.next_id(draft, "rs"), false);
         item.encrypted = Some(quoted(envelope));
-        self.whole(page, item.json("", true));
+        self.whole(draft, item.json("", true));
     }
 
-    fn terminal(&mut self, page: &mut Page, ending: &Ending<'_>) -> (&'static str, String) {
+    fn terminal(&mut self, draft: &mut Draft, ending: &Ending<'_>) -> (&'static str, String) {
         // A request for approval among the items is the pause of an answer that completed.
         let asks = ending.reason == FinishReason::Pause && ending.raw == Some("completed");
         let forbids_calls = ending.forbids_calls();
@@ -321,13 +322,13 @@ impl ResponsesWriter {
                     ending.reason,
                     FinishReason::Length | FinishReason::ContentFilter | FinishReason::Pause
                 ));
-        self.close(page, if cut { "incomplete" } else { "completed" });
-        let incomplete = forbids_calls || (cut && !page.settings.incomplete_as_completed);
+        self.close(draft, if cut { "incomplete" } else { "completed" });
+        let incomplete = forbids_calls || (cut && !draft.settings.incomplete_as_completed);
         let status = if incomplete { "incomplete" } else { "completed" };
         let implied = self.refused || asks;
-        let word = finish_word(page, ending, &FACTS.finish_reasons, REASONS, implied);
+        let word = finish_word(draft, ending, &FACTS.finish_reasons, REASONS, implied);
         let details = incomplete.then_some(word);
-        (status, response::json(page, status, &self.output, details, None))
+        (status, response::json(draft, status, &self.output, details, None))
     }
 }
 
@@ -338,70 +339,70 @@ impl Writer for ResponsesWriter {
     const ORDER: Order = Order::Serial;
     const FREE_TEXT: bool = true;
 
-    fn head(&mut self, page: &mut Page) {
+    fn head(&mut self, draft: &mut Draft) {
         for name in ["response.created", "response.in_progress"] {
-            let response = response::json(page, "in_progress", &[], None, None);
-            self.event(page, name, |event| event.json("response", &response));
+            let response = response::json(draft, "in_progress", &[], None, None);
+            self.event(draft, name, |event| event.json("response", &response));
         }
     }
 
-    fn open_text(&mut self, page: &mut Page, part: &TextPart) {
-        self.settle(page);
+    fn open_text(&mut self, draft: &mut Draft, part: &TextPart) {
+        self.settle(draft);
         let item = match part.kind {
             TextKind::Thinking => {
                 let state = part.state.as_deref();
-                let id = self.own_or_next_id(page, state, "rs");
-                Item::reasoning(id, page.settings.raw_reasoning || is_own_raw(state))
+                let id = self.own_or_next_id(draft, state, "rs");
+                Item::reasoning(id, draft.settings.raw_reasoning || is_own_raw(state))
             }
             TextKind::Text => {
-                let refusal = part.refusal && !page.settings.refusals_as_text;
+                let refusal = part.refusal && !draft.settings.refusals_as_text;
                 self.refused |= refusal;
                 let state = part.state.as_deref();
-                let mut item = Item::message(self.own_or_next_id(page, state, "msg"), refusal);
+                let mut item = Item::message(self.own_or_next_id(draft, state, "msg"), refusal);
                 item.phase = own_phase(state);
                 item
             }
         };
-        self.open(page, item);
+        self.open(draft, item);
         self.last_part = Some(part.index);
     }
 
     #[inline]
-    fn text(&mut self, page: &mut Page, _: &TextPart, text: &str, riders: Riders<'_>) {
+    fn text(&mut self, draft: &mut Draft, _: &TextPart, text: &str, extras: Extras<'_>) {
         if !text.is_empty() {
-            self.more(page, text, riders);
-        } else if let (Some(logprobs), Some(item)) = (riders.logprobs, &mut self.item) {
+            self.more(draft, text, extras);
+        } else if let (Some(logprobs), Some(item)) = (extras.logprobs, &mut self.item) {
             // They ride on the next delta, or on an empty one before the item ends.
             item.pending.get_or_insert_default().append(logprobs);
         }
-        if let Some(json) = riders.annotations {
-            self.annotate(page, json);
+        if let Some(json) = extras.annotations {
+            self.annotate(draft, json);
         }
     }
 
-    fn close_text(&mut self, page: &mut Page, part: &TextPart) {
+    fn close_text(&mut self, draft: &mut Draft, part: &TextPart) {
         if let Some(json) = part.state.as_deref() {
             if part.kind == TextKind::Thinking || State::read(json).dialect != Self::DIALECT {
-                self.keep_state(page, part, json);
+                self.keep_state(draft, part, json);
             } else {
-                self.note_late_id(page, json);
+                self.note_late_id(draft, json);
             }
         } else if part.kind == TextKind::Text && !self.ids.is_empty() {
-            page.notes.add("item", "a content without an item, which becomes a message");
+            draft.notes.add("item", "a content without an item, which becomes a message");
         }
         self.ended = true;
     }
 
-    fn bare(&mut self, page: &mut Page, part: &TextPart) {
+    fn bare(&mut self, draft: &mut Draft, part: &TextPart) {
         let Some(json) = part.state.as_deref().filter(|_| part.kind == TextKind::Thinking) else {
             return;
         };
-        self.settle(page);
+        self.settle(draft);
         let state = State::read(json);
-        if state.is_own(&page.settings, Self::DIALECT) {
+        if state.is_own(&draft.settings, Self::DIALECT) {
             // Deltas made by hand may have the state of another item here, which is not whole without its content.
             if state.text_member("type") != Some("\"reasoning\"") {
-                return page
+                return draft
                     .notes
                     .add("provider_state", "the state of an item that is no reasoning");
             }
@@ -409,43 +410,43 @@ impl Writer for ResponsesWriter {
             if id.is_some() {
                 let mut item = String::new();
                 write_compact(&mut item, state.data);
-                self.whole(page, item);
+                self.whole(draft, item);
             }
-        } else if page.settings.envelope {
-            self.sealed(page, &envelope(&state, &Owner::thinking(part.redacted)));
+        } else if draft.settings.envelope {
+            self.sealed(draft, &envelope(&state, &Owner::thinking(part.redacted)));
         } else {
-            page.notes.add("provider_state", &format!("provider state of {}", state.dialect));
+            draft.notes.add("provider_state", &format!("provider state of {}", state.dialect));
         }
     }
 
-    fn late(&mut self, page: &mut Page, part: &TextPart, riders: Riders<'_>) {
+    fn late(&mut self, draft: &mut Draft, part: &TextPart, extras: Extras<'_>) {
         match part.state.as_deref() {
             Some(json)
                 if part.kind == TextKind::Text && State::read(json).dialect == Self::DIALECT =>
             {
-                self.note_late_id(page, json);
+                self.note_late_id(draft, json);
             }
-            Some(_) => page.notes.add("provider_state", "provider state that came after its part"),
+            Some(_) => draft.notes.add("provider_state", "provider state that came after its part"),
             None => {}
         }
-        if let (Some(json), true) = (riders.annotations, self.last_part == Some(part.index)) {
-            self.annotate(page, json);
-        } else if riders.annotations.is_some() {
-            page.notes.add("annotations", "annotations that came after their part");
+        if let (Some(json), true) = (extras.annotations, self.last_part == Some(part.index)) {
+            self.annotate(draft, json);
+        } else if extras.annotations.is_some() {
+            draft.notes.add("annotations", "annotations that came after their part");
         }
-        if riders.logprobs.is_some() {
-            page.notes.add("logprobs", "log probabilities that came after their part");
+        if extras.logprobs.is_some() {
+            draft.notes.add("logprobs", "log probabilities that came after their part");
         }
     }
 
-    fn open_call(&mut self, page: &mut Page, call: &Call) {
-        self.settle(page);
-        let envelope = call_envelope(page, Self::DIALECT, call);
+    fn open_call(&mut self, draft: &mut Draft, call: &Call) {
+        self.settle(draft);
+        let envelope = call_envelope(draft, Self::DIALECT, call);
         self.is_sealed = envelope.is_some();
         if let Some(envelope) = envelope {
-            self.sealed(page, &envelope);
+            self.sealed(draft, &envelope);
         }
-        let tool = page.settings.tools.get(&call.name).cloned();
+        let tool = draft.settings.tools.get(&call.name).cloned();
         let (kind, prefix) = match tool.as_ref().map(|tool| tool.kind) {
             Some(ToolKind::Search) => (Kind::Search, "tsc"),
             Some(ToolKind::Custom) => (Kind::Custom, "ctc"),
@@ -456,7 +457,7 @@ impl Writer for ResponsesWriter {
         self.freeform = (is_custom && call.format == InputFormat::Json).then(Freeform::default);
         // The id of a call of another kind has another prefix.
         let is_same = kind != Kind::Search && is_custom == (call.format == InputFormat::Text);
-        let id = self.own_or_next_id(page, call.state.as_deref().filter(|_| is_same), prefix);
+        let id = self.own_or_next_id(draft, call.state.as_deref().filter(|_| is_same), prefix);
         let mut item = Item::call(id, &call.id, &call.name, kind);
         item.origin = own_origin(call);
         if let Some(tool) = tool {
@@ -466,64 +467,64 @@ impl Writer for ResponsesWriter {
             item.name = name;
             item.namespace = Some(namespace);
         }
-        self.open(page, item);
+        self.open(draft, item);
     }
 
     #[inline]
-    fn args(&mut self, page: &mut Page, _: &Call, text: &str) {
+    fn args(&mut self, draft: &mut Draft, _: &Call, text: &str) {
         if let Some(item) = self.item.as_mut().filter(|item| item.is_search()) {
             return item.text.push_str(text);
         }
         match &mut self.freeform {
-            None => self.more(page, text, Riders::default()),
+            None => self.more(draft, text, Extras::default()),
             Some(freeform) => {
                 let mut plain = String::new();
                 freeform.feed(text, &mut plain);
                 if !plain.is_empty() {
-                    self.more(page, &plain, Riders::default());
+                    self.more(draft, &plain, Extras::default());
                 }
             }
         }
     }
 
-    fn close_call(&mut self, page: &mut Page, call: &Call) -> bool {
+    fn close_call(&mut self, draft: &mut Draft, call: &Call) -> bool {
         if let Some(mut freeform) = self.freeform.take() {
             let mut plain = String::new();
             freeform.end(&mut plain);
             if !plain.is_empty() {
-                self.more(page, &plain, Riders::default());
+                self.more(draft, &plain, Extras::default());
             }
         }
         let origin = own_origin(call);
         if origin != Origin::default()
             && self.item.as_ref().is_some_and(|item| item.origin != origin)
         {
-            page.notes.add("item", "members of a call that came after its item began");
+            draft.notes.add("item", "members of a call that came after its item began");
         }
-        self.close(page, if call.incomplete { "incomplete" } else { "completed" });
+        self.close(draft, if call.incomplete { "incomplete" } else { "completed" });
         // The state of a call can come with its end.
-        match call_envelope(page, Self::DIALECT, call) {
-            Some(envelope) if !self.is_sealed => self.sealed(page, &envelope),
+        match call_envelope(draft, Self::DIALECT, call) {
+            Some(envelope) if !self.is_sealed => self.sealed(draft, &envelope),
             Some(_) => {}
-            None => note_foreign(page, call.state.as_deref()),
+            None => note_foreign(draft, call.state.as_deref()),
         }
         if own_id(call.state.as_deref()).is_some_and(|id| !self.ids.contains(&id)) {
-            page.notes.add("item", "the id of the item of a call");
+            draft.notes.add("item", "the id of the item of a call");
         }
         !call.incomplete
     }
 
-    fn whole_call(&mut self, _: &mut Page, _: &Call) -> bool {
+    fn whole_call(&mut self, _: &mut Draft, _: &Call) -> bool {
         false
     }
 
-    fn whole_part(&mut self, page: &mut Page, part: &WholePart) {
-        self.settle(page);
+    fn whole_part(&mut self, draft: &mut Draft, part: &WholePart) {
+        self.settle(draft);
         let what = match part.content() {
             WholeContent::Provider { dialect, block } if dialect == Self::DIALECT => {
                 if let Some(data) = audio_data(block) {
-                    self.event(page, "response.audio.delta", |event| event.json("delta", data));
-                    return self.event(page, "response.audio.done", |_| {});
+                    self.event(draft, "response.audio.delta", |event| event.json("delta", data));
+                    return self.event(draft, "response.audio.done", |_| {});
                 }
                 let mut item = String::new();
                 let has_id =
@@ -531,7 +532,7 @@ impl Writer for ResponsesWriter {
                 if has_id {
                     write_compact(&mut item, block);
                 } else {
-                    let id = self.next_id(page, "item");
+                    let id = self.next_id(draft, "item");
                     item = object(|object| {
                         object.text("id", &id);
                         for (key, value) in members(block) {
@@ -542,14 +543,14 @@ impl Writer for ResponsesWriter {
                     });
                 }
                 return match run_call(&item) {
-                    Some(call) => self.run_call(page, &item, call),
-                    None => self.whole(page, item),
+                    Some(call) => self.run_call(draft, &item, call),
+                    None => self.whole(draft, item),
                 };
             }
             WholeContent::Image { data: Some(data), .. } => {
-                let id = self.next_id(page, "ig");
+                let id = self.next_id(draft, "ig");
                 return self.whole(
-                    page,
+                    draft,
                     object(|item| {
                         item.text("id", &id);
                         item.text("type", "image_generation_call");
@@ -562,20 +563,20 @@ impl Writer for ResponsesWriter {
             WholeContent::Image { .. } => "an image by its address".to_owned(),
             WholeContent::Other { kind } => format!("a part of the kind {kind}"),
         };
-        page.notes.add("part", &what);
+        draft.notes.add("part", &what);
     }
 
-    fn finish(&mut self, page: &mut Page, ending: &Ending<'_>) {
-        let (status, response) = self.terminal(page, ending);
+    fn finish(&mut self, draft: &mut Draft, ending: &Ending<'_>) {
+        let (status, response) = self.terminal(draft, ending);
         let name = if status == "completed" { "response.completed" } else { "response.incomplete" };
-        self.event(page, name, |event| event.json("response", &response));
+        self.event(draft, name, |event| event.json("response", &response));
     }
 
-    fn fail(&mut self, page: &mut Page, failure: &Failure<&str>) {
-        self.settle(page);
-        let code = response::error_code(page, failure);
+    fn fail(&mut self, draft: &mut Draft, failure: &Failure<&str>) {
+        self.settle(draft);
+        let code = response::error_code(draft, failure);
         let message = errors::message(failure);
-        self.event(page, "error", |event| {
+        self.event(draft, "error", |event| {
             event.text("code", code);
             event.text("message", message);
             event.json("param", "null");
@@ -590,15 +591,15 @@ impl Writer for ResponsesWriter {
             error.text("code", code);
             error.text("message", message);
         });
-        let response = response::json(page, "failed", &self.output, None, Some(&error));
-        self.event(page, "response.failed", |event| event.json("response", &response));
+        let response = response::json(draft, "failed", &self.output, None, Some(&error));
+        self.event(draft, "response.failed", |event| event.json("response", &response));
     }
 
-    fn keep_alive(&mut self, page: &mut Page) {
-        self.event(page, "keepalive", |_| {});
+    fn keep_alive(&mut self, draft: &mut Draft) {
+        self.event(draft, "keepalive", |_| {});
     }
 
-    fn refusal(_: &mut Page, failure: &Failure<&str>) -> (u16, String) {
+    fn refusal(_: &mut Draft, failure: &Failure<&str>) -> (u16, String) {
         let mut status = 500;
         let body = object(|body| {
             body.object("error", |error| {
@@ -608,22 +609,22 @@ impl Writer for ResponsesWriter {
         (status, body)
     }
 
-    fn body(page: &mut Page, message: &MessageAssembler) -> Option<String> {
-        Some(response_body(page, message))
+    fn body(draft: &mut Draft, message: &MessageAssembler) -> Option<String> {
+        Some(response_body(draft, message))
     }
 }
 
-fn note_foreign(page: &mut Page, state: Option<&str>) {
+fn note_foreign(draft: &mut Draft, state: Option<&str>) {
     let Some(json) = state else { return };
     let state = State::read(json);
     if state.dialect != ResponsesWriter::DIALECT {
-        page.notes.add("provider_state", &format!("provider state of {}", state.dialect));
+        draft.notes.add("provider_state", &format!("provider state of {}", state.dialect));
     }
 }
 
 impl ResponsesWriter {
     /// Keep the annotations of the open part, which follow its text.
-    fn annotate(&mut self, page: &mut Page, json: &str) {
+    fn annotate(&mut self, draft: &mut Draft, json: &str) {
         for annotation in annotations::list(json) {
             let Some(item) = &mut self.item else { return };
             let own = matches!(
@@ -642,11 +643,11 @@ impl ResponsesWriter {
                 out.push('}');
                 out
             } else {
-                page.notes.add("annotations", "an annotation without an address");
+                draft.notes.add("annotations", "an annotation without an address");
                 continue;
             };
             if item.is_refusal() || item.is_reasoning() {
-                page.notes.add("annotations", "annotations of a part that is no text");
+                draft.notes.add("annotations", "annotations of a part that is no text");
                 continue;
             }
             item.annotations.push(written);
@@ -655,11 +656,11 @@ impl ResponsesWriter {
 }
 
 /// Return a whole response: the one that would end the stream.
-fn response_body(page: &mut Page, message: &MessageAssembler) -> String {
+fn response_body(draft: &mut Draft, message: &MessageAssembler) -> String {
     let mut writer = ResponsesWriter::default();
-    let calls = write_parts(&mut writer, page, message);
+    let calls = write_parts(&mut writer, draft, message);
     if message.parts().iter().any(is_audio) {
-        page.notes.add("part", "audio, which only a stream has");
+        draft.notes.add("part", "audio, which only a stream has");
     }
-    writer.terminal(page, &Ending::of(message, calls)).1
+    writer.terminal(draft, &Ending::of(message, calls)).1
 }

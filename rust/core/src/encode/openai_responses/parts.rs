@@ -4,13 +4,13 @@
 //!
 //! Law: a tool call without a name, or one that was cut before its first arguments, becomes a note.
 
-use crate::encode::{Call, Page, Riders, TextKind, TextPart, WholePart, Writer};
+use crate::encode::{Call, Draft, Extras, TextKind, TextPart, WholePart, Writer};
 use crate::fold::{MessageAssembler, Part};
 
 /// Write the parts of a message, and return the number of tool calls that are whole.
 pub(super) fn write_parts<W: Writer>(
     writer: &mut W,
-    page: &mut Page,
+    draft: &mut Draft,
     message: &MessageAssembler,
 ) -> usize {
     let mut calls = 0;
@@ -23,39 +23,39 @@ pub(super) fn write_parts<W: Writer>(
                     if matches!(part, Part::Text(_)) { TextKind::Text } else { TextKind::Thinking };
                 let text = TextPart::from_fold(index, kind, folded);
                 if folded.text.is_empty() {
-                    writer.bare(page, &text);
+                    writer.bare(draft, &text);
                     continue;
                 }
-                writer.open_text(page, &text);
+                writer.open_text(draft, &text);
                 let takes_logprobs = kind == TextKind::Text && !text.refusal;
                 let logprobs = if takes_logprobs { logprobs.take() } else { None };
-                writer.text(page, &text, &folded.text, Riders { annotations: None, logprobs });
+                writer.text(draft, &text, &folded.text, Extras { annotations: None, logprobs });
                 for json in &folded.annotations {
-                    let riders = Riders { annotations: Some(json), logprobs: None };
-                    writer.text(page, &text, "", riders);
+                    let extras = Extras { annotations: Some(json), logprobs: None };
+                    writer.text(draft, &text, "", extras);
                 }
-                writer.close_text(page, &text);
+                writer.close_text(draft, &text);
             }
             Part::ToolCall(folded) => {
                 let call = Call::from_fold(index, 0, folded);
                 if call.name.is_empty() || (call.incomplete && call.args.is_empty()) {
-                    page.notes.add("call", "a call that was cut off");
+                    draft.notes.add("call", "a call that was cut off");
                     continue;
                 }
-                writer.open_call(page, &call);
+                writer.open_call(draft, &call);
                 if !call.args.is_empty() {
-                    writer.args(page, &call, &call.args);
+                    writer.args(draft, &call, &call.args);
                 }
-                writer.close_call(page, &call);
+                writer.close_call(draft, &call);
                 calls += usize::from(!call.incomplete);
             }
             Part::Whole(json) => {
-                writer.whole_part(page, &WholePart { index, json: json.clone() });
+                writer.whole_part(draft, &WholePart { index, json: json.clone() });
             }
         }
     }
     if logprobs.is_some_and(|logprobs| !logprobs.is_empty()) {
-        page.notes.add("logprobs", "log probabilities without a text");
+        draft.notes.add("logprobs", "log probabilities without a text");
     }
     calls
 }

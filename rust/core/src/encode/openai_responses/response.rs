@@ -2,7 +2,7 @@
 
 use crate::contract::{ErrorCode, Failure};
 use crate::dialect::openai_responses::facts::FACTS;
-use crate::encode::{Counts, Page};
+use crate::encode::{Counts, Draft};
 use crate::json::{object, write_list};
 
 /// Members that repeat the request and that the clients require, and their values where the request is not known.
@@ -18,19 +18,19 @@ const REPEATED: [(&str, &str); 7] = [
 
 /// Return the response object.
 pub(super) fn json(
-    page: &mut Page,
+    draft: &mut Draft,
     status: &str,
     output: &[String],
     incomplete: Option<&str>,
     error: Option<&str>,
 ) -> String {
-    let counts = if status == "in_progress" { None } else { counts(page) };
+    let counts = if status == "in_progress" { None } else { counts(draft) };
     object(|response| {
-        response.text("id", &page.head.request_id);
+        response.text("id", &draft.head.request_id);
         response.text("object", "response");
-        response.number("created_at", page.head.created_seconds());
+        response.number("created_at", draft.head.created_seconds());
         response.text("status", status);
-        response.text("model", &page.head.model_id);
+        response.text("model", &draft.head.model_id);
         response.value("output", |out| write_list(out, output, |out, item| out.push_str(item)));
         response.json("error", error.unwrap_or("null"));
         match incomplete {
@@ -39,7 +39,7 @@ pub(super) fn json(
             }
             None => response.json("incomplete_details", "null"),
         }
-        let asked = &page.settings.response_fields;
+        let asked = &draft.settings.response_fields;
         for (name, unknown) in REPEATED {
             response.json(name, asked.get(name).map_or(unknown, |value| value));
         }
@@ -70,14 +70,14 @@ pub(super) fn json(
 }
 
 /// Return the counts of the last record.  The clients require the details, so unknown ones are 0.
-fn counts(page: &mut Page) -> Option<Counts> {
-    let counts = Counts::known(page);
+fn counts(draft: &mut Draft) -> Option<Counts> {
+    let counts = Counts::known(draft);
     match counts {
-        None if page.head.has_usage => {
-            page.notes.add("usage", "a usage record without both counts");
+        None if draft.head.has_usage => {
+            draft.notes.add("usage", "a usage record without both counts");
         }
         Some(counts) if counts.cache_read.is_none() || counts.reasoning.is_none() => {
-            page.notes.add("usage", "unknown cached or reasoning tokens are written as 0");
+            draft.notes.add("usage", "unknown cached or reasoning tokens are written as 0");
         }
         _ => {}
     }
@@ -86,12 +86,12 @@ fn counts(page: &mut Page) -> Option<Counts> {
 
 /// Return the code of an error object.  Codex ends the turn for `invalid_prompt` and asks again for codes that it does not
 /// know.
-pub(super) fn error_code(page: &Page, failure: &Failure<&str>) -> &'static str {
+pub(super) fn error_code(draft: &Draft, failure: &Failure<&str>) -> &'static str {
     let word = FACTS.errors.word(failure.code).0;
     let ends_turn =
         matches!(failure.code, ErrorCode::ContextLengthExceeded | ErrorCode::QuotaExceeded);
     let retryable = failure.retryable.unwrap_or(failure.code.retryable());
-    if page.settings.final_errors_end_turn && !retryable && !ends_turn {
+    if draft.settings.final_errors_end_turn && !retryable && !ends_turn {
         return "invalid_prompt";
     }
     word.unwrap_or("invalid_prompt")

@@ -1,4 +1,4 @@
-//! `Head` and `Page`: the facts of a stream, and the output of its writer.
+//! `Draft` and `Head`: a response as far as it is written, and the facts of its stream.
 
 use super::notes::Notes;
 use super::out::Out;
@@ -34,16 +34,16 @@ impl Head {
     }
 }
 
-impl Page {
+impl Draft {
     /// Return the number of the answer that is written.
     pub fn answer_number(&self) -> u64 {
         self.answer.unwrap_or(0)
     }
 }
 
-/// Output of a writer, and the facts of its stream.
+/// A response as far as it is written: its output, what was left out, and the facts of its stream.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Page {
+pub struct Draft {
     /// The events.
     pub out: Out,
     /// Notes of the content that the target could not carry.

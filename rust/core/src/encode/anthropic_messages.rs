@@ -351,7 +351,7 @@ impl Writer for MessagesWriter {
         } else if part.kind == TextKind::Thinking {
             if let Some(signature) = signature(draft, false, json) {
                 self.start(draft, Some(Open::Thinking), |out| {
-                    write_text_start(out, Open::Thinking)
+                    write_text_start(out, Open::Thinking);
                 });
                 self.other_delta(draft, |delta| {
                     delta.text("type", "signature_delta");

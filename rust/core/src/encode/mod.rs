@@ -67,7 +67,7 @@ pub use registry::{TARGETS, Target, find};
 pub use sequencer::Sequencer;
 pub use settings::{DeclinedCalls, OWN_RESPONSE_FIELDS, Place, Settings, ToolKind, ToolName};
 pub use spans::{Span, Spans};
-pub use state::{Owner, State, call_envelope, empty_envelope, envelope, own_data};
+pub use state::{Owner, State, call_envelope, empty_envelope, envelope};
 pub use usage::{Counts, optional};
 pub use whole::{Headers, WholeBody, whole_body, whole_body_of_answers};
 pub use writer::{Answers, Ending, Order, Writer};

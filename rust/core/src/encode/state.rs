@@ -52,16 +52,6 @@ impl<'a> State<'a> {
     }
 }
 
-/// Return the state if it belongs to `dialect`; otherwise add a note.
-pub fn own_data<'a>(draft: &mut Draft, dialect: &str, state: Option<&'a str>) -> Option<State<'a>> {
-    let state = State::read(state?);
-    if state.dialect == dialect {
-        return Some(state);
-    }
-    draft.notes.add("provider_state", &format!("provider state of {}", state.dialect));
-    None
-}
-
 /// The part that an envelope belongs to, as far as its place in the target does not tell.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Owner<'a> {

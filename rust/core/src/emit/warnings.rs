@@ -1,4 +1,4 @@
-//! Notes about a stream: warnings, and facts without a member in the contract.
+//! Warnings of a stream, and facts without a member in the contract.
 //!
 //! In: warnings and facts of a dialect.  Out: `warnings` and `details` of the terminal.
 //!
@@ -17,7 +17,7 @@ impl EmitterSink<'_> {
     /// Add a warning; a repeated one is only counted.
     pub fn warn(&mut self, code: &'static str, message: &str, offset: Option<u64>) {
         let max = self.options().limits.warnings;
-        if !self.emitter.warnings.note(max, code, message, offset) {
+        if !self.emitter.warnings.add(max, code, message, offset) {
             self.emitter.deltas.within("warnings", max + 1, max);
         }
     }

@@ -53,12 +53,13 @@ docs: .venv-docs/installed ## the documentation site in site/; a warning, a wron
 docs-serve: .venv-docs/installed ## the documentation site at 127.0.0.1:8000, built again after each change of a page
 	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs serve --dev-addr 127.0.0.1:8000
 
-lint: .venv-lint/installed ## formatters, linters, import order, type checkers, stubs, licences
+lint: .venv-lint/installed ## formatters, linters, import order, citations, type checkers, stubs, licences
 	.venv-lint/bin/ruff check
 	.venv-lint/bin/ruff format --check
 	.venv-lint/bin/typos
 	.venv-lint/bin/python tools/import_order.py
 	.venv-lint/bin/python tools/rust_cycles.py
+	.venv-lint/bin/python tools/citations.py
 	.venv-lint/bin/mypy
 	.venv-lint/bin/basedpyright
 	MYPYPATH=python .venv-lint/bin/python -m mypy.stubtest deltafold._core --mypy-config-file pyproject.toml

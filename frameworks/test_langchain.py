@@ -670,7 +670,8 @@ async def test_a_call_before_a_fallback_is_an_invalid_one(case: str) -> None:
         before = {call["id"] for call in answered.invalid_tool_calls}
         assert before
         assert "toolu_Bob" not in before
-        assert answered.response_metadata["finish_reason"] == "tool_calls"
+        finish = "tool_calls" if RUNS[case] else "stop"  # a call that does not run ends no answer
+        assert answered.response_metadata["finish_reason"] == finish
         if not RUNS[case]:
             continue
         result = ToolMessage("paid", tool_call_id="toolu_Bob")

@@ -2,8 +2,8 @@
 
 In: a dialect.  Out: messages, and the rule that they break.
 
-Sources: "failures N" is item N of the failures of other libraries, "history evidence" their second
-half; "part N" is that of the protocol notes on the dialect named.
+Sources: the sections of docs/protocols/ that the rows name. `PROBLEMS` is the table of problems,
+which were found in recordings of refused requests and in public reports of other libraries.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -33,6 +33,7 @@ SUN = Message.tool_result("b", "sun")
 
 
 OPENAI = ("openai-chat", "openai-responses")
+PROBLEMS = "docs/requests.md#histories-that-a-provider-would-refuse"
 
 
 @dataclass(frozen=True)
@@ -119,10 +120,10 @@ def pair(dialect: str) -> list[MessagePart]:
 
 
 BAD = [
-    bad("call-last", "failures 16", *said(call("a")), codes=[Code.ORPHAN_CALL]),
+    bad("call-last", PROBLEMS, *said(call("a")), codes=[Code.ORPHAN_CALL]),
     bad(
         "call-then-user",
-        "history evidence, orphans",
+        f"{PROBLEMS}: orphans",
         *said("I look.", call("a")),
         THANKS,
         codes=[Code.ORPHAN_CALL],
@@ -130,7 +131,7 @@ BAD = [
     ),
     bad(
         "one-result-of-two",
-        "anthropic-messages, part 7, tool results, rule 2",
+        "docs/protocols/anthropic-messages.md#tool-results: rule 2",
         *said(call("a"), call("b")),
         RAIN,
         THANKS,
@@ -138,23 +139,23 @@ BAD = [
     ),
     bad(
         "no-result-of-two",
-        "openai-chat, part 8",
+        "docs/protocols/openai-chat.md#request",
         *said(call("a"), call("b")),
         codes=[Code.ORPHAN_CALL, Code.ORPHAN_CALL],
     ),
     bad(
         "call-without-result-before-a-good-turn",
-        "failures 16",
+        PROBLEMS,
         *said(call("a")),
         Message.assistant(call("b")),
         SUN,
         codes=[Code.ORPHAN_CALL],
     ),
-    bad("result-alone", "failures 16", ASKED, RAIN, codes=[Code.ORPHAN_RESULT]),
-    bad("result-first", "failures 16", RAIN, ASKED, codes=[Code.ORPHAN_RESULT]),
+    bad("result-alone", PROBLEMS, ASKED, RAIN, codes=[Code.ORPHAN_RESULT]),
+    bad("result-first", PROBLEMS, RAIN, ASKED, codes=[Code.ORPHAN_RESULT]),
     bad(
         "result-before-its-call",
-        "gemini, part 8: one response right after the call",
+        "docs/protocols/gemini.md#request: one response right after the call",
         ASKED,
         RAIN,
         Message.assistant(call("a")),
@@ -162,14 +163,14 @@ BAD = [
     ),
     bad(
         "result-after-an-answer",
-        "failures 16",
+        PROBLEMS,
         *said("No tool."),
         Message.tool_result("x", {"sky": "grey"}),
         codes=[Code.ORPHAN_RESULT],
     ),
     bad(
         "two-results-for-one-call",
-        "failures 16, duplicates",
+        f"{PROBLEMS}: duplicates",
         *said(call("a")),
         RAIN,
         Message.tool_result("a", "rain again"),
@@ -177,7 +178,7 @@ BAD = [
     ),
     bad(
         "three-results-for-one-call",
-        "failures 16, duplicates",
+        f"{PROBLEMS}: duplicates",
         *said(call("a")),
         RAIN,
         RAIN,
@@ -187,21 +188,21 @@ BAD = [
     ),
     bad(
         "result-under-the-item-id",
-        "failures 16, call_id against id",
+        f"{PROBLEMS}: call_id against id",
         *said(call("call_a")),
         Message.tool_result("fc_a", "rain"),
         codes=[Code.ORPHAN_CALL, Code.ORPHAN_RESULT],
     ),
     bad(
         "no-id",
-        "history evidence, over-repair: a good result whose id is empty",
+        f"{PROBLEMS}: over-repair: a good result whose id is empty",
         *said(call("")),
         Message.tool_result("", "rain"),
         codes=[Code.EMPTY_CALL_ID],
     ),
     bad(
         "no-ids",
-        "failures 6",
+        PROBLEMS,
         *said(call(""), call("")),
         Message.tool_result("", "rain"),
         Message.tool_result("", "sun"),
@@ -209,7 +210,7 @@ BAD = [
     ),
     bad(
         "one-id-in-a-turn",
-        "failures 1, colliding ids",
+        f"{PROBLEMS}: colliding ids",
         *said(call("a"), call("a")),
         RAIN,
         RAIN,
@@ -217,7 +218,7 @@ BAD = [
     ),
     bad(
         "one-id-in-two-turns",
-        "history evidence, tool ids: ids reused across turns",
+        f"{PROBLEMS}: tool ids: ids reused across turns",
         *said(call("a")),
         RAIN,
         Message.assistant(call("a")),
@@ -227,7 +228,7 @@ BAD = [
     ),
     bad(
         "one-id-in-two-turns-one-result",
-        "history evidence, tool ids",
+        f"{PROBLEMS}: tool ids",
         *said(call("a")),
         Message.assistant(call("a")),
         RAIN,
@@ -235,7 +236,7 @@ BAD = [
     ),
     bad(
         "user-before-result",
-        "history evidence, grouping: the results directly follow the calls",
+        f"{PROBLEMS}: grouping: the results directly follow the calls",
         *said(call("a")),
         Message.user("Well?"),
         RAIN,
@@ -243,7 +244,7 @@ BAD = [
     ),
     bad(
         "answer-before-result",
-        "openai-chat, part 8: directly after that assistant message",
+        "docs/protocols/openai-chat.md#request: directly after that message",
         *said(call("a"), call("b")),
         RAIN,
         Message.assistant("One is here."),
@@ -252,23 +253,23 @@ BAD = [
     ),
     bad(
         "system-before-result",
-        "history evidence, system placement",
+        f"{PROBLEMS}: system placement",
         *said(call("a")),
         Message.system("Be brief."),
         RAIN,
         codes=[Code.LATE_RESULT],
     ),
-    bad("half-a-call", "failures 5: truncation", *said("I try.", half()), codes=[Code.HALF_CALL]),
+    bad("half-a-call", f"{PROBLEMS}: truncation", *said("I try.", half()), codes=[Code.HALF_CALL]),
     bad(
         "half-a-call-after-a-whole-one",
-        "failures 3: an error in mid-stream",
+        f"{PROBLEMS}: an error in mid-stream",
         *said(call("a"), half("b")),
         RAIN,
         codes=[Code.HALF_CALL],
     ),
     bad(
         "half-a-call-answered",
-        "failures 5",
+        PROBLEMS,
         *said(half()),
         RAIN,
         codes=[Code.ARGUMENTS_NOT_AN_OBJECT],
@@ -277,7 +278,7 @@ BAD = [
     *(
         bad(
             f"arguments-{name}",
-            "failures 14: the shape of arguments; 500 one turn later",
+            f"{PROBLEMS}: the shape of arguments; 500 one turn later",
             *said(call("a", raw=text)),
             RAIN,
             codes=[Code.ARGUMENTS_NOT_AN_OBJECT],
@@ -293,14 +294,14 @@ BAD = [
     ),
     bad(
         "no-tool-name",
-        "failures 6: names that never came",
+        f"{PROBLEMS}: names that never came",
         *said(unnamed()),
         RAIN,
         codes=[Code.EMPTY_TOOL_NAME],
     ),
     bad(
         "assistant-first",
-        "anthropic-messages, part 7, and history evidence, alternation",
+        "docs/protocols/anthropic-messages.md#request: alternation",
         Message.assistant("Welcome."),
         ASKED,
         codes=[Code.ASSISTANT_FIRST],
@@ -308,7 +309,7 @@ BAD = [
     ),
     bad(
         "assistant-first-after-system",
-        "bedrock-converse, part 6: roles must alternate",
+        "docs/protocols/bedrock-converse.md#request: roles must alternate",
         Message.system("Be brief."),
         Message.assistant("Welcome."),
         ASKED,
@@ -317,44 +318,44 @@ BAD = [
     ),
     bad(
         "call-first",
-        "gemini, part 8",
+        "docs/protocols/gemini.md#request",
         Message.assistant(call("a")),
         RAIN,
         codes=[Code.ASSISTANT_FIRST],
         accepted_in=("bedrock-converse",),
     ),
-    bad("nothing", "openai-chat, part 8: messages", codes=[Code.EMPTY_HISTORY]),
+    bad("nothing", "docs/protocols/openai-chat.md#request: messages", codes=[Code.EMPTY_HISTORY]),
     bad(
         "system-alone",
-        "anthropic-messages, part 7: messages",
+        "docs/protocols/anthropic-messages.md#request: messages",
         Message.system("Be brief."),
         codes=[Code.EMPTY_HISTORY],
     ),
-    bad("empty-user", "failures 25", raw(Role.USER), ASKED, codes=[Code.EMPTY_MESSAGE]),
-    bad("empty-assistant", "failures 25", *said(), THANKS, codes=[Code.EMPTY_MESSAGE]),
-    bad("empty-tool", "failures 25", *said("Yes"), raw(Role.TOOL), codes=[Code.EMPTY_MESSAGE]),
+    bad("empty-user", PROBLEMS, raw(Role.USER), ASKED, codes=[Code.EMPTY_MESSAGE]),
+    bad("empty-assistant", PROBLEMS, *said(), THANKS, codes=[Code.EMPTY_MESSAGE]),
+    bad("empty-tool", PROBLEMS, *said("Yes"), raw(Role.TOOL), codes=[Code.EMPTY_MESSAGE]),
     bad(
         "blank-beside-text",
-        "anthropic-messages, part 7: empty text blocks are rejected",
+        "docs/protocols/anthropic-messages.md#request: empty text blocks are rejected",
         *said("\n\n", "Yes"),
         codes=[Code.EMPTY_TEXT],
     ),
     bad(
         "blank-user",
-        "bedrock-converse, part 6: blank text blocks are rejected",
+        "docs/protocols/bedrock-converse.md#request: blank text blocks are rejected",
         ASKED,
         Message.user(" "),
         codes=[Code.EMPTY_TEXT],
     ),
     bad(
         "unsigned-thinking",
-        "failures 4",
+        PROBLEMS,
         *said(ThinkingPart(text="Hm."), "Yes"),
         codes=[Code.UNSIGNED_THINKING],
     ),
     Bad(
         "empty-signature",
-        "history evidence: a signature of '' is refused",
+        f"{PROBLEMS}: a signature of '' is refused",
         lambda dialect: said(
             ThinkingPart(text="Hm.", provider_state=state(dialect, {"signature": ""})), "Yes"
         ),
@@ -362,13 +363,13 @@ BAD = [
     ),
     bad(
         "redacted-without-its-secret",
-        "failures 13: the redacted form is no escape",
+        f"{PROBLEMS}: the redacted form is no escape",
         *said(ThinkingPart(text="", redacted=True), "Yes"),
         codes=[Code.UNSIGNED_THINKING],
     ),
     Bad(
         "thinking-of-another-model",
-        "failures 13: signatures are a model's",
+        f"{PROBLEMS}: signatures are a model's",
         lambda dialect: said(
             ThinkingPart(text="Hm.", provider_state=state(dialect, {"signature": "s"}, "other")),
             "Yes",
@@ -377,7 +378,7 @@ BAD = [
     ),
     Bad(
         "thinking-of-another-provider",
-        "failures 13: model and provider switch",
+        f"{PROBLEMS}: model and provider switch",
         lambda dialect: said(
             thought("gemini" if dialect != "gemini" else "anthropic-messages"), "Yes"
         ),
@@ -385,25 +386,25 @@ BAD = [
     ),
     bad(
         "block-of-another-provider",
-        "history evidence, model and provider switch",
+        f"{PROBLEMS}: model and provider switch",
         *said(HOLOGRAM, "Yes"),
         codes=[Code.FOREIGN_BLOCK],
     ),
     bad(
         "local-file",
-        "failures 25: request fidelity",
+        f"{PROBLEMS}: request fidelity",
         Message.user("Read", FileRefPart(path="/home/ada/a.pdf")),
         codes=[Code.LOCAL_FILE],
     ),
     bad(
         "local-image",
-        "failures 25",
+        PROBLEMS,
         Message.user("See", ImagePart(mime_type="image/png", url="file:///home/ada/a.png")),
         codes=[Code.LOCAL_FILE],
     ),
     bad(
         "local-file-in-a-result",
-        "failures 25: images in tool results",
+        f"{PROBLEMS}: images in tool results",
         *said(call("a")),
         Message.tool_result("a", [TextPart(text="here:"), FileRefPart(path="C:\\a.pdf")]),
         codes=[Code.LOCAL_FILE],
@@ -432,19 +433,19 @@ BAD = [
     ),
     Bad(
         "reasoning-alone",
-        "openai-responses, part 6: a reasoning item without its following item is a 400",
+        "docs/protocols/openai-responses.md#replay: reasoning without its following item is a 400",
         lambda dialect: [*said(thought(dialect)), THANKS],
         (Code.LONE_REASONING,),
     ),
     Bad(
         "reasoning-before-a-foreign-block",
-        "openai-responses, part 6: a block of another provider is no item",
+        "docs/protocols/openai-responses.md#request: a block of another provider is no item",
         lambda dialect: [*said(thought(dialect)), Message.assistant(HOLOGRAM), THANKS],
         (Code.LONE_REASONING, Code.FOREIGN_BLOCK),
     ),
     Bad(
         "reasoning-before-half-a-call",
-        "history evidence, orphans: paired reasoning must go too",
+        f"{PROBLEMS}: orphans: paired reasoning must go too",
         lambda dialect: [*said(thought(dialect), half()), THANKS],
         (Code.HALF_CALL, Code.LONE_REASONING),
     ),
@@ -462,7 +463,7 @@ BAD = [
     ),
     Bad(
         "server-tool-after-reasoning",
-        "openai-responses, part 6: a reasoning item without its following item is a 400",
+        "docs/protocols/openai-responses.md#replay: reasoning without its following item is a 400",
         lambda dialect: [*said("Yes", thought(dialect), *server_use(dialect)), THANKS],
         (Code.UNPAIRED_SERVER_TOOL, Code.LONE_REASONING),
     ),
@@ -475,14 +476,14 @@ BAD = [
     ),
     bad(
         "call-of-the-user",
-        "openai-chat, part 8: calls are the assistant's",
+        "docs/protocols/openai-chat.md#request: calls are the assistant's",
         raw(Role.USER, TextPart(text="Weather?"), call("a")),
         RAIN,
         codes=[Code.MISPLACED_PART],
     ),
     bad(
         "result-of-the-assistant",
-        "history evidence, grouping",
+        f"{PROBLEMS}: grouping",
         ASKED,
         raw(
             Role.ASSISTANT,
@@ -494,14 +495,14 @@ BAD = [
     ),
     bad(
         "image-of-the-system",
-        "anthropic-messages, part 7: system holds text",
+        "docs/protocols/anthropic-messages.md#request: system holds text",
         raw(Role.SYSTEM, TextPart(text="See"), ImagePart(mime_type="image/png", data="iVBORw0=")),
         ASKED,
         codes=[Code.MISPLACED_PART],
     ),
     bad(
         "text-of-a-tool",
-        "openai-chat, part 8",
+        "docs/protocols/openai-chat.md#request",
         *said(call("a")),
         raw(Role.TOOL, ToolResultPart(tool_call_id="a", content="rain"), TextPart(text="Ah.")),
         codes=[Code.MISPLACED_PART],

@@ -4,8 +4,7 @@ In: the body of a request, as JSON.  Out: its content, in the order of the wire.
 
 Laws: the walker reads wire formats and uses no parser of `deltafold`. Members that only the service
 reads (cache marks, signatures, item ids) are not content.
-Source: the protocol notes on each protocol, part "Request", and the request types of the official
-clients.
+Source: the sections "Request" of docs/protocols/, and the request types of the official clients.
 """
 
 import base64

@@ -1,10 +1,10 @@
-"""Requests of other programs, as the protocol documents describe them.
+"""Requests of other programs, as the documents of the protocols describe them.
 
 In: `tests/requests/<dialect>/foreign/<name>.json`, whose member `body` is written by hand.
 `make bless` writes the other members: the parsed request, and the body rendered from it.  Out: the
 bodies, by dialect and name.
 
-Source: the protocol notes on each dialect, the part on requests.
+Source: the sections "Request" of docs/protocols/.
 """
 
 import json

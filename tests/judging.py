@@ -7,7 +7,7 @@ Laws: text, thinking, complete calls, finish reason and both token counts are eq
 note of the encoder names a loss of the target. A failure of the source makes the client
 raise with its message. Provider parts that source and target share are not
 compared.
-Source of the words: protocols/encode.md, section 11.
+Source of the words: docs/protocols/encoding.md#finish-reasons.
 """
 
 import functools

@@ -28,10 +28,10 @@ VALIDATE: Any = import_module("botocore.validate")
 COHERE: Any = import_module("cohere.v2.client")
 OLLAMA: Any = import_module("ollama._types")
 
-# Members of the API that this client types no more, because its newest models refuse them (the
-# protocol notes on anthropic-messages, part 7).
+# Members of the API that this client types no more, because its newest models refuse them
+# (docs/protocols/anthropic-messages.md#sampling).
 ANTHROPIC_UNTYPED = {"temperature", "top_p", "top_k"}
-# Members of the API that this client does not type yet (the protocol notes on ollama, part 5).
+# Members of the API that this client does not type yet (docs/protocols/ollama.md#request).
 OLLAMA_UNTYPED = {"id", "tool_call_id", "truncate", "shift"}
 
 

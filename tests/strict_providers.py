@@ -2,7 +2,7 @@
 
 In: a dialect and a request body.  Out: nothing, or an AssertionError that names the refused member.
 
-Law: written from the protocol notes, the part on requests of each; nothing of the renderer is used.
+Law: written from the sections "Request" of docs/protocols/; nothing of the renderer is used.
 """
 
 import re

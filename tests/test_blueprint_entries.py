@@ -1,4 +1,4 @@
-"""Entries, sections and context messages, by the words of the conversation history blueprint."""
+"""Entries, sections and context messages, by the words of docs/blueprint.md#history-entries."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""Providers and their clients, by the words of the conversation history blueprint.
+"""Providers and their clients, by the words of docs/blueprint.md#provider-clients.
 
 Requests go over HTTP on the loopback interface, and answers are bytes of the providers' protocols.
 """

@@ -1,4 +1,4 @@
-"""Messages and deltas, by the words of the message schema and delta contract."""
+"""Messages and deltas, by the words of docs/blueprint.md#message-schema."""
 
 import json
 from collections.abc import Iterable

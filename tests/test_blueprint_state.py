@@ -1,4 +1,4 @@
-"""The state of an agent and its widgets, by the words of the conversation history blueprint."""
+"""The state of an agent and its widgets, by the words of docs/blueprint.md#agent-state."""
 
 import dataclasses
 import threading

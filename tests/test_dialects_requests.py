@@ -1,6 +1,7 @@
 """Request bodies of both dialects, rule by rule.
 
-Checked against the protocol notes: anthropic-messages part 7, openai-chat part 8.
+Checked against docs/protocols/anthropic-messages.md#request and
+docs/protocols/openai-chat.md#request.
 """
 
 from typing import Any, cast

@@ -1,4 +1,4 @@
-"""The message and model abstraction specification, scenario by scenario.
+"""Messages and models, scenario by scenario of docs/blueprint.md#abstraction.
 
 In: calls over real HTTP.  Out: the behaviour that the quoted words of the specification ask for.
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from deltafold import ErrorCode, Model, ModelError
-from deltafold._core import response_headers
+from deltafold.transports.headers import raw_headers
 from deltafold.transports.timeouts import Timeouts
 from test_connections import CHAT, STREAMED, dialect_for, every_plain_way, every_way, with_model
 
@@ -165,7 +165,7 @@ TEXTS = {"content-type": "a", "x": "1, 2, 3", "y": "é"}
 
 @pytest.mark.parametrize("raw", [RAW, list(RAW)])
 def test_headers_are_a_mapping_of_texts(raw: object) -> None:
-    headers = response_headers(raw)
+    headers = raw_headers(raw)
     assert headers is not None
     assert isinstance(headers, Mapping)
     # Before the texts are made, and after.
@@ -174,7 +174,7 @@ def test_headers_are_a_mapping_of_texts(raw: object) -> None:
         assert headers.get("Content-Type", "?") == "?"
         assert headers.get("x") == "1, 2, 3"
     assert headers == TEXTS
-    assert headers == response_headers(raw)
+    assert headers == raw_headers(raw)
     assert headers != {}
     assert (dict(headers), {**headers}, repr(headers)) == (TEXTS, TEXTS, repr(TEXTS))
     assert (list(headers), len(headers), bool(headers)) == (list(TEXTS), 3, True)
@@ -187,19 +187,19 @@ def test_headers_are_a_mapping_of_texts(raw: object) -> None:
 
 
 def test_a_header_whose_name_is_not_ascii_is_found() -> None:
-    headers = response_headers([(b"\xc9", b"1")])
+    headers = raw_headers([(b"\xc9", b"1")])
     assert headers is not None
     assert headers.get("é") == "1"
 
 
 @pytest.mark.parametrize("raw", [None, {}, "x", [(b"a",)], [(b"a", "b")], [("a", b"b")], [b"a"]])
 def test_what_is_no_list_of_pairs_of_bytes_gives_no_headers(raw: object) -> None:
-    assert response_headers(raw) is None
+    assert raw_headers(raw) is None
 
 
 @pytest.mark.parametrize("raw", [(), []])
 def test_no_headers_are_false(raw: object) -> None:
-    headers = response_headers(raw)
+    headers = raw_headers(raw)
     assert headers is not None
     assert not headers
     assert headers == {}

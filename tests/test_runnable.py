@@ -7,7 +7,7 @@ text ends inside a value is never whole.  A whole call is runnable unless the en
 refusal, a filter, an error, a cut.
 
 Sources of the endings: the enumerations of the providers' API references, as
-`shared/protocols/mapping.md` lists them in section 4; `unheard_of` stands for words to come.
+docs/protocols/decoding.md#finish-reasons lists them; `unheard_of` stands for words to come.
 `test_finish_words.py` walks every finish word of the table in docs/concepts/cuts.md.
 """
 

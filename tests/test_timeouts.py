@@ -12,7 +12,6 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from deltafold._core import AsyncTimedChunks, TaskWatch
 from deltafold.transports.deadlines import (
     ReadLimit,
     RestWithin,
@@ -20,8 +19,10 @@ from deltafold.transports.deadlines import (
     bound_reads,
 )
 from deltafold.transports.timeouts import (
+    AsyncTimedChunks,
     ExpiredError,
     Limits,
+    TaskWatch,
     TimedChunks,
     Timeouts,
     watch,
@@ -47,7 +48,7 @@ class Chunks:
 
 
 def timed(chunks: AsyncIterator[bytes], **timeouts: float | None) -> AsyncTimedChunks:
-    return AsyncTimedChunks(chunks, Limits(Timeouts(**timeouts)), watch())
+    return AsyncTimedChunks(chunks.__anext__, Limits(Timeouts(**timeouts)), watch())
 
 
 def run(loop: str, main: Callable[[], Awaitable[None]]) -> None:
@@ -160,21 +161,6 @@ def test_a_read_after_a_ring_of_the_timer_has_its_limit() -> None:
     asyncio.run(main())
 
 
-def test_a_chunk_that_is_ready_starts_no_timer() -> None:
-    async def ready() -> AsyncIterator[bytes]:
-        for _ in range(100):
-            yield b"x"
-
-    async def main() -> None:
-        loop = asyncio.get_running_loop()
-        made: list[float] = []
-        loop.call_at = lambda when, *_: made.append(when)  # type: ignore[assignment,method-assign]  # to count
-        assert len([chunk async for chunk in timed(ready(), first_byte=60, idle=60)]) == 100
-        assert not made
-
-    asyncio.run(main())
-
-
 @pytest.mark.parametrize("gives_up", ["close", "forget", "cancel"])
 def test_the_limit_of_a_read_that_was_given_up_ends_no_later_wait(gives_up: str) -> None:
     async def main() -> None:
@@ -203,10 +189,10 @@ def test_a_function_reads_the_chunks_within_their_limits(loop: str) -> None:
             await anyio.sleep(0 if pieces else 9)
             return pieces.pop(0)
 
-        chunks = AsyncTimedChunks.of_reads(read, Limits(Timeouts(idle=0.05)), watch())
+        chunks = AsyncTimedChunks(read, Limits(Timeouts(idle=0.05)), watch(), ends_empty=True)
         assert [chunk async for chunk in chunks] == [b"a", b"b"]
         with pytest.raises(TimeoutError, match=r"timeouts\.first_byte"):
-            await anext(AsyncTimedChunks.of_reads(read, Limits(Timeouts(first_byte=0.05)), watch()))
+            await anext(AsyncTimedChunks(read, Limits(Timeouts(first_byte=0.05)), watch()))
 
     run(loop, main)
 
@@ -226,7 +212,7 @@ def test_a_function_reads_until_the_first_bytes_came(loop: str) -> None:
             return b"a"
 
         limits = Limits(Timeouts())
-        chunks = AsyncTimedChunks.of_reads(read, limits, watch(), first)
+        chunks = AsyncTimedChunks(read, limits, watch(), first, ends_empty=True)
         assert [chunk async for chunk in chunks] == [b"a", b"b"]
         assert asked == ["first"]
 
@@ -280,7 +266,7 @@ def test_a_read_is_awaited_only_once(loop: str) -> None:
     async def main() -> None:
         read = timed(Chunks(0)).__anext__()
         assert await read == b"x"
-        with pytest.raises(RuntimeError, match="only once"):
+        with pytest.raises(RuntimeError, match="already awaited"):
             await read
 
     run(loop, main)

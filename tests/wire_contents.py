@@ -2,8 +2,7 @@
 
 In: nothing.  Out: rows of a dialect, the place and the kind of a content, and a request body.
 
-Source: the request types of the official clients, and the protocol notes on each protocol, part
-"Request".
+Source: the request types of the official clients, and the sections "Request" of docs/protocols/.
 """
 
 from collections.abc import Iterator, Mapping

@@ -19,10 +19,9 @@ from typing import Any, ClassVar, Final
 
 import deltafold
 from deltafold import Decoder, Encoder, Fold, MessageAssembler, ModelError, Transcoder
-from deltafold._core import AsyncTimedChunks
 from deltafold.transports.requests import HttpRequest
 from deltafold.transports.sources import AsyncSource, Source
-from deltafold.transports.timeouts import Limits, watch
+from deltafold.transports.timeouts import AsyncTimedChunks, Limits, watch
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT / "benches"))
@@ -166,7 +165,7 @@ class Arriving:
         async def close() -> None:
             pass
 
-        timed = AsyncTimedChunks.of_reads(read, Limits(request.timeouts), watch())
+        timed = AsyncTimedChunks(read, Limits(request.timeouts), watch(), ends_empty=True)
         return AsyncSource(timed, close, 200, {"content-type": "text/event-stream"})
 
 

@@ -6,8 +6,8 @@ In: messages, or JSON of the Messages API.  Out: `UserMessage` and `AssistantMes
 Laws: the parser and the renderer of anthropic-messages convert between blocks and parts. A view
 holds messages and no data of its own. A message that is built from the blocks of a view has the
 parts of the original: a block keeps its part if the block does not show all of it.
-Source: the message and model abstraction specification: content block types, message metadata,
-ProgressMessage, user message options, error marking.
+Source: docs/blueprint.md#abstraction: message structure, content blocks, progress message, koding
+mode, API error message.
 """
 
 from collections.abc import Mapping, Sequence

@@ -5,8 +5,8 @@ the JSON of the API.
 
 Laws: a missing member or a member of a wrong type is an error that names its place. Unknown
 members, blocks and sources survive.
-Source: the Messages API reference, content blocks, summarised in the protocol notes on
-anthropic-messages, parts 2 and 7.
+Source: the Messages API reference, content blocks; docs/protocols/anthropic-messages.md#blocks,
+docs/protocols/anthropic-messages.md#request.
 """
 
 from collections.abc import Mapping, Sequence

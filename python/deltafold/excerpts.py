@@ -8,6 +8,7 @@ that a terminal obeys are escapes.
 """
 
 import sys
+from collections import deque
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
@@ -19,11 +20,44 @@ _MOST_EVENTS: Final = 3
 _LONGEST_LINE: Final = 70
 _KEPT_BEGINNING: Final = 14
 _KEPT_END: Final = _LONGEST_LINE - _KEPT_BEGINNING - 1
+_KEPT_CHUNKS: Final = 4
+_KEPT_CHUNK_BYTES: Final = 2048
 
 
 class _Event(NamedTuple):
     offset: int
     content: bytes
+
+
+class RecentBytes:
+    """Observer of the chunks of a body, which keeps the last of their bytes.
+
+    A short chunk is kept as it is, and of a long one only its end, so that a stream keeps a few
+    KiB. The chunks follow each other without a gap.
+
+    Attributes:
+        read: the number of bytes that were read.
+    """
+
+    __slots__ = ("_chunks", "read")
+
+    def __init__(self) -> None:
+        self._chunks: deque[bytes] = deque(maxlen=_KEPT_CHUNKS)
+        self.read = 0
+
+    def __call__(self, chunk: object) -> None:
+        """Keep a chunk; what the decoder refuses is not kept."""
+        if not isinstance(chunk, bytes | bytearray | memoryview):
+            return
+        given = bytes(chunk)
+        self.read += len(given)
+        if len(given) > _KEPT_CHUNK_BYTES:
+            self._chunks.clear()
+        self._chunks.append(given[-_KEPT_CHUNK_BYTES:])
+
+    def tail(self) -> bytes:
+        """Return the last bytes."""
+        return b"".join(self._chunks)
 
 
 def excerpt_of(

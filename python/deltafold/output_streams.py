@@ -14,7 +14,6 @@ from typing import Any, Final, Generic, Literal, TypeAlias, cast
 
 from deltafold._core import MessageAssembler
 from deltafold.outputs import WRAPPED, Output, P, T
-from deltafold.stream_core import StreamCore
 from deltafold.streams import AsyncDeltaStream, DeltaStream
 from deltafold.transports.sources import AsyncSource, Source
 
@@ -59,7 +58,6 @@ class _Outputs(Generic[T, P]):
 
     __slots__ = ()
 
-    _core: StreamCore
     _outcome: _Outcome[T, P]
 
     @property

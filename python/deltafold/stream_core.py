@@ -1,28 +1,36 @@
 """Work of a stream between two reads, the same for synchronous and asynchronous streams.
 
 In: the outcome of a read: the end, the failure of the transport, or a chunk that needs attention.
-Out: deltas, and an assembler that has folded them.  The extension's `StreamReader` handles all
-other chunks by itself.
+Out: deltas, and an assembler that has folded them.  The extension's `Cursor` handles all other
+chunks by itself.
 
 Laws: no I/O and no waiting. A failure of the transport becomes an error delta; a mistake of the
 caller does not. The error mapper classifies a refusal, whichever client received it. Nothing
 changes after the end.
 """
 
-import warnings
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
-from typing import Final, Literal, Protocol, TypeAlias, TypedDict, TypeVar
+from typing import (
+    TYPE_CHECKING,
+    Final,
+    Literal,
+    NamedTuple,
+    Protocol,
+    TypeAlias,
+    TypedDict,
+    TypeVar,
+)
 
 from deltafold import _core, data_types, excerpts
 from deltafold._core import (
     FIRST_REFUSAL,
+    OVER,
+    Cursor,
     DeltaBatch,
     Limits,
-    StreamReader,
     StreamTimes,
     set_late_fields,
 )
@@ -31,13 +39,17 @@ from deltafold.error_mapping import ErrorFields, ErrorMapper
 from deltafold.errors import ModelError
 from deltafold.exceptions import DeltafoldError, MisuseError
 from deltafold.foreign_text import well_formed
-from deltafold.notebook import LiveDisplay
+from deltafold.transports.headers import RawHeaders
 from deltafold.transports.response_info import ResponseHook, ResponseInfo
 from deltafold.transports.responses import http_response
 from deltafold.transports.secrets import NOTHING_TO_REDACT, Redactor, secrets_of_response
 from deltafold.transports.sources import AsyncSource, Source
 
+if TYPE_CHECKING:
+    from deltafold.notebook import LiveDisplay
+
 M = TypeVar("M", "data_types.Message", None)
+T = TypeVar("T")
 
 Status: TypeAlias = Literal["idle", "started", "done", "error"]
 
@@ -158,27 +170,88 @@ class ForeignCall(CallContext):
 
 
 _OK: Final = 200
-_OWN_MODULES: Final = frozenset({__name__, "deltafold.streams"})
+_OWN_MODULES: Final = frozenset({__name__, "deltafold.stream_readers"})
 
 
-class StreamCore(StreamReader):
-    """One stream without its transport: the rare half of `StreamReader`, which reads."""
+class Verdict(NamedTuple):
+    """What becomes of an exception of a read.
 
-    # Most streams set none of these.
-    _cause: Exception | None = None
-    display: LiveDisplay | None = None
-    _failure_body: str | None = None
-    _head: tuple[int, Mapping[str, str]] | None = None
-    _observer: Observer | None = None
-    _own_mapper: ErrorMapper | None = None
-    _own_redactor: Redactor | None = None
-    _refusal: bytearray | None = None
-    _response: ResponseInfo | None = None
+    Attributes:
+        raises: the exception to raise; None for a failure of the transport, which is folded in.
+        releases: whether the source is released before.
+        failure: the failure of the transport.
+    """
+
+    raises: BaseException | None
+    releases: bool
+    failure: Exception | None = None
+
+
+Step: TypeAlias = Callable[..., T | None]
+"""Step of a `Cursor` in one form: without an argument it returns what is left, or begins a read."""
+
+
+class StreamCore:
+    """One stream without its transport: its cursor, and the work that most reads do not need.
+
+    Attributes:
+        cursor: the decoder, the assembler and the position of the readers.
+        options: the options of the decoder.
+        call: the call of the stream.
+        has_rest: whether the body continues after the terminal.
+        is_attached: whether the chunks have no response.
+        recent: the last bytes, for the report of a failure; None if no person reads it.
+    """
+
+    __slots__ = (
+        "_cause",
+        "_failure_body",
+        "_head",
+        "_observer",
+        "_own_mapper",
+        "_own_redactor",
+        "_refusal",
+        "_response",
+        "assembler",
+        "call",
+        "cursor",
+        "decoder",
+        "display",
+        "error_mapper",
+        "has_rest",
+        "is_attached",
+        "options",
+        "recent",
+    )
+
+    def __init__(
+        self,
+        dialect: str,
+        error_mapper: ErrorMapper | None,
+        options: DecoderOptions,
+        call: CallContext,
+    ) -> None:
+        cursor = self.cursor = Cursor(dialect, options)
+        self.decoder = cursor.decoder
+        self.assembler = cursor.assembler
+        self.error_mapper = error_mapper
+        self.options = options
+        self.call = call
+        self.has_rest = self.is_attached = False
+        self.recent: excerpts.RecentBytes | None = None
+        self.display: LiveDisplay | None = None
+        self._cause: Exception | None = None
+        self._failure_body: str | None = None
+        self._head: tuple[int, Mapping[str, str]] | None = None
+        self._observer: Observer | None = None
+        self._own_mapper: ErrorMapper | None = None
+        self._own_redactor: Redactor | None = None
+        self._refusal: bytearray | None = None
+        self._response: ResponseInfo | None = None
 
     def observed_by(self, observer: Observer) -> None:
         """Let an observer learn of the end."""
         self._observer = observer
-        self.observe()
 
     def opened(self, source: Source | AsyncSource) -> None:
         """Take the response's status and headers, now that they are known."""
@@ -187,25 +260,48 @@ class StreamCore(StreamReader):
         headers = options.get("headers", source.headers) or {}
         self._head = status, headers
         if status != _OK or headers:
-            self.decoder.set_response(status, headers)
-        if source.lines:
-            self.watch_lines()
+            # The decoder needs few of the texts.
+            raw = headers.raw if type(headers) is RawHeaders else headers
+            self.decoder.set_response(status, raw)
         if status >= FIRST_REFUSAL:
             self._refusal = bytearray()
-            self.divert()
 
-    def shown(self, kind: type) -> str:
-        """Return the `repr` of the stream, which is of this class."""
-        return f"<{kind.__name__} {self.decoder.dialect} {self.assembler.status}>"
+    @property
+    def is_diverted(self) -> bool:
+        """Whether each chunk needs attention: that of a refusal, and that of a displayed stream."""
+        return self._refusal is not None or self.display is not None
+
+    @property
+    def ended(self) -> bool:
+        """Whether the stream has ended."""
+        return self.cursor.ended
+
+    @property
+    def went_well(self) -> bool:
+        """Whether the stream ended without an error and without a warning."""
+        return self.cursor.went_well
+
+    def times(self) -> StreamTimes:
+        """Return the times so far."""
+        return self.cursor.times()
+
+    @property
+    def status(self) -> Status:
+        """Status of the stream: idle, started, done or error."""
+        return self.assembler.status
 
     @property
     def response(self) -> ResponseInfo | None:
         """Facts of the headers, None before they arrive."""
-        if self._response is None and (self._head is not None or self.attached):
+        if self._response is None and (self._head is not None or self._reads_attached):
             status, given = self._head or (_OK, self.options.get("headers") or {})
             headers = {well_formed(name): well_formed(value) for name, value in given.items()}
             self._response = ResponseInfo(status, headers, self.call.invocation_state)
         return self._response
+
+    @property
+    def _reads_attached(self) -> bool:
+        return self.is_attached and self.cursor.started
 
     def after_headers(self) -> Awaitable[None] | None:
         """Call the caller's hook with the response, and return its result."""
@@ -236,19 +332,56 @@ class StreamCore(StreamReader):
             raise
         if decoder.finished:
             batch = self._without_secrets(batch)
-        self.assembler.consume(batch)
-        self.note_read(len(batch))
+        self.cursor.receive(batch)
         if read is None or decoder.finished:
-            self.end(has_rest=read is not None)
+            self._end(has_rest=read is not None)
         return batch
+
+    def over(self, step: Step[T]) -> T | None:
+        """Take the deltas of the chunk that has brought the terminal, if they were not taken yet.
+
+        Return their first value in the form of a step, None or `OVER` if there is none.
+        """
+        cursor = self.cursor
+        if cursor.ended:
+            return None
+        batch = cursor.take_last()
+        if batch is not None:
+            batch = self._without_secrets(batch)
+            cursor.receive(batch)
+        self._end(has_rest=True)
+        value = None if batch is None else step(batch)
+        return None if value is OVER else value
 
     def cancel(self, message: str) -> None:
         """End the stream at the caller's wish, unless it has ended by itself."""
         if not self.ended:
             self.assembler.consume(self.decoder.fail(ErrorCode.CANCELLED, message))
-            self.end(has_rest=False)
+            self._end(has_rest=False)
 
-    def misuse(self, exception: Exception) -> Exception | None:
+    def verdict(self, raised: BaseException, *, decoding: bool) -> Verdict:
+        """Return what becomes of an exception of a read.
+
+        Args:
+            raised: the exception of the source, of the caller's code, or of a step.
+            decoding: whether a step has raised it.
+        """
+        if decoding:
+            self._interrupted(raised)
+            return Verdict(raised, releases=False)
+        if isinstance(raised, CallerError):
+            self.cancel("the caller's own code raised")
+            return Verdict(raised.__cause__ or raised, releases=True)
+        if isinstance(raised, GeneratorExit):
+            self.cancel("the task that read was given up")
+            return Verdict(raised, releases=False)  # nobody waits any more
+        if not isinstance(raised, Exception):
+            self.cancel("reading was interrupted")
+            return Verdict(raised, releases=True)
+        misuse = self._misuse(raised)
+        return Verdict(misuse, misuse is None, None if misuse else raised)
+
+    def _misuse(self, exception: Exception) -> Exception | None:
         """Return an exception that reports a mistake of the caller, without secrets.
 
         Return None for other exceptions: they are failures of the transport, and end the stream.
@@ -270,6 +403,15 @@ class StreamCore(StreamReader):
             completed = self._completed(error)
             raise completed from completed.__cause__
         return self._with_facts(message)
+
+    def raise_failure(self) -> None:
+        """Raise the error that ended the stream, if one did.
+
+        Raises:
+            ModelError: the stream ended in an error.
+        """
+        if self.status == "error":
+            self.final_message()
 
     def snapshot(self) -> "data_types.Message":
         """Return the message so far; after the end with the notes, the cost and the timing."""
@@ -321,10 +463,11 @@ class StreamCore(StreamReader):
             error.provider_code = self.redactor.text(error.provider_code)
         error.body = self._failure_body
         # The error of a response has its body.
-        if excerpts.IS_WATCHED and self._failure_body is None:
-            read, chunks = self.recent_chunks()
-            tail, redacted = b"".join(chunks), self.redactor.content
-            excerpts.explain(error, excerpts.excerpt_of(read, tail, self.decoder.dialect, redacted))
+        recent = self.recent
+        if recent is not None and self._failure_body is None:
+            dialect, redacted = self.decoder.dialect, self.redactor.content
+            excerpt = excerpts.excerpt_of(recent.read, recent.tail(), dialect, redacted)
+            excerpts.explain(error, excerpt)
         error.__cause__ = self._cause
         error.warnings = [*map(dict, self.call.notes), *error.warnings]
         if error.partial_message is not None:
@@ -376,10 +519,11 @@ class StreamCore(StreamReader):
     def _refused(self, body: bytearray, read: bytes | None) -> DeltaBatch:
         """Collect the body of a refusal, which contains the error."""
         if read is not None:
-            self.note_read(0)
+            nothing = self.decoder.feed(b"")
+            self.cursor.receive(nothing)
             body += read[: _core.MAX_REFUSAL_BYTES - len(body)]
             if len(body) < _core.MAX_REFUSAL_BYTES:
-                return self.decoder.feed(b"")
+                return nothing
         has_rest = read is not None
         status = None if self.response is None else self.response.status
         headers: Mapping[str, str] = {} if self.response is None else self.response.headers
@@ -401,7 +545,7 @@ class StreamCore(StreamReader):
             http_request_id=failure.http_request_id,
         )
         self.assembler.consume(batch)
-        self.end(has_rest=has_rest)
+        self._end(has_rest=has_rest)
         return batch
 
     def _interrupted(self, raised: BaseException) -> None:
@@ -409,29 +553,19 @@ class StreamCore(StreamReader):
         if not isinstance(raised, (DeltafoldError, TypeError)):
             self.cancel("reading was interrupted")
 
-    def _show_end(self) -> None:
-        observer = self._observer or self.call.observer_of_end()
+    def settle(self) -> bool:
+        """Drop the deltas that were not taken, and return whether the stream has ended."""
+        self.cursor.settle()
+        return self.cursor.ended
+
+    def _end(self, *, has_rest: bool) -> None:
+        self.has_rest = has_rest
+        self.cursor.end()
+        observer = self._observer
+        if observer is None and not self.went_well:
+            observer = self.call.observer_of_end()
         if observer is not None:
             observer.ended(self)
-
-
-def abandoned(core: StreamCore, source: Source | AsyncSource, kind: type) -> None:
-    """Warn that a stream was dropped before it was closed, and close a source that can be closed.
-
-    Args:
-        core: the core of the stream.
-        source: its open source.
-        kind: the class of the stream.
-    """
-    close = "close" if isinstance(source, Source) else "aclose"
-    message = f"abandoned {core.shown(kind)}: {close} it"
-    try:
-        warnings.warn(message, ResourceWarning, stacklevel=2, source=core)
-    finally:
-        core.detach()
-        if isinstance(source, Source):
-            with suppress(Exception):
-                source.close()
 
 
 def cost_of_answer(

@@ -1,8 +1,7 @@
 """Streams: bytes of a response in, deltas, text and the final message out.
 
 In: a `Source` of byte chunks (transports/sources.py).  Out: `MessageDelta`, `DeltaBatch`, `str`,
-`Message`.  `stream_core.py` has the work between two reads; `DeltaStream` and `AsyncDeltaStream`
-differ only in how they wait.
+`Message`.  `stream_readers.py` has the loops that read.
 
 Laws:
 - Pull only: nothing is read before it is requested, and at most one transport chunk ahead.
@@ -17,50 +16,25 @@ Laws:
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from types import TracebackType
-from typing import Self, TypeAlias, Unpack
+from typing import Self, Unpack
 
-from deltafold import data_types, excerpts
-from deltafold._core import (
-    NOTHING,
-    AsyncStreamIterator,
-    DeltaBatch,
-    Encoder,
-    MessageDelta,
-    SourceGuard,
-    StreamAwaitable,
-    StreamIterator,
-)
+from deltafold import data_types
+from deltafold._core import DeltaBatch, MessageDelta
 from deltafold.error_mapping import ErrorMapper
 from deltafold.errors import ModelError
-from deltafold.notebook import display_live, stream_html
-from deltafold.stream_core import (
-    NO_CALL,
-    CallContext,
-    CallerError,
-    DecoderOptions,
-    ForeignCall,
-    Read,
-    Status,
-    StreamCore,
-    finished,
-    of_the_caller,
+from deltafold.notebook import stream_html
+from deltafold.stream_core import CallContext, DecoderOptions, ForeignCall, Status
+from deltafold.stream_readers import (
+    AsyncReader,
+    AsyncTee,
+    AwaitedTexts,
+    AwaitedValues,
+    Reader,
+    Tee,
 )
-from deltafold.transports.draining import adrain, drain
 from deltafold.transports.response_info import ResponseInfo
-from deltafold.transports.responses import (
-    async_source_of,
-    dialect_of,
-    plain_chunks,
-    source_of,
-    source_of_chunks,
-)
+from deltafold.transports.responses import async_source_of, dialect_of, plain_chunks, source_of
 from deltafold.transports.sources import AsyncSource, Source
-
-Tee: TypeAlias = Callable[[bytes], object]
-"""Receives the bytes of the body as they arrive, before they are decoded."""
-
-AsyncTee: TypeAlias = Callable[[bytes], Awaitable[object] | None]
-"""Like `Tee`; the result is awaited."""
 
 
 class _Stream:
@@ -68,10 +42,10 @@ class _Stream:
 
     __slots__ = ("__weakref__", "_core")
 
-    _core: StreamCore
+    _core: Reader | AsyncReader
 
     def __repr__(self) -> str:
-        return self._core.shown(type(self))
+        return f"<{type(self).__name__} {self._core.decoder.dialect} {self.status}>"
 
     def _repr_html_(self) -> str:
         """Return the message so far as a notebook shows it."""
@@ -79,24 +53,7 @@ class _Stream:
 
     def _ipython_display_(self) -> None:
         """Show the message in a notebook, and again while the stream is read."""
-        core = self._core
-        core.display = display_live(self)
-        if core.display is not None and not core.ended:
-            core.divert()
-
-    def _stepped(self, read: Read) -> DeltaBatch:
-        """Decode and fold the outcome of a read, and show it where the stream is displayed."""
-        batch = self._core.step(read)
-        self._show()
-        return batch
-
-    def _cancel(self, message: str) -> None:
-        self._core.cancel(message)
-        self._show()
-
-    def _show(self) -> None:
-        if self._core.display is not None:
-            self._core.display.update(self)
+        self._core.show()
 
     def snapshot(self) -> "data_types.Message":
         """Return the message with everything that was received so far.
@@ -114,7 +71,7 @@ class _Stream:
     @property
     def status(self) -> Status:
         """Status of the stream: idle, started, done or error."""
-        return self._core.assembler.status
+        return self._core.status
 
     @property
     def run_id(self) -> str:
@@ -168,9 +125,9 @@ class DeltaStream(_Stream):
     The ways of reading share one position: what one has taken, another does not see again.
     """
 
-    __slots__ = ("_guard", "_open", "_source", "_tee")
+    __slots__ = ()
 
-    _guard: SourceGuard | None
+    _core: Reader
 
     def __init__(
         self,
@@ -182,28 +139,18 @@ class DeltaStream(_Stream):
         call: CallContext | None = None,
         **options: Unpack[DecoderOptions],
     ) -> None:
-        self._source: Source | None = None
-        self._tee = tee
-        core = self._core = StreamCore(dialect, error_mapper, options, call or NO_CALL)
-        if tee is not None:
-            core.give_chunks(tee)
-        if excerpts.IS_WATCHED:
-            core.keep_recent()
-        if callable(origin):
-            self._open = origin
-        else:
-            source = self._source = source_of_chunks(origin)
-            core.watch_lines()
-            core.attach(origin, closes=source is not None)
-            if source is not None:
-                self._guard = SourceGuard(core, source, type(self))
+        self._core = Reader(
+            origin, dialect, error_mapper=error_mapper, tee=tee, call=call, options=options
+        )
 
     def __iter__(self) -> Iterator[MessageDelta]:
-        return StreamIterator.deltas(self._core, self)
+        core = self._core
+        return core.values(core.cursor.deltas)
 
     def batches(self) -> Iterator[DeltaBatch]:
         """Return an iterator over the deltas of each read, the cheapest way to see all of them."""
-        return StreamIterator.batches(self._core, self)
+        core = self._core
+        return core.values(core.cursor.batches)
 
     def text(self) -> Iterator[str]:
         """Return an iterator over the text of the answer as it arrives.
@@ -211,7 +158,7 @@ class DeltaStream(_Stream):
         Raises:
             ModelError: the stream ended in an error; all received text was yielded before.
         """
-        return StreamIterator.texts(self._core, self)
+        return self._core.texts()
 
     def final_message(self) -> "data_types.Message":
         """Read to the end and return the message.
@@ -220,22 +167,15 @@ class DeltaStream(_Stream):
             ModelError: the stream ended in an error; `partial_message` has the parts received
                 before.
         """
-        core = self._core
-        StreamIterator.read_to_end(core, self)
-        return core.final_message()
+        self._core.read_to_end()
+        return self._core.final_message()
 
     def close(self) -> None:
         """Release the connection and keep the received parts.
 
         A stream that has not ended becomes `cancelled`, and its connection is closed.
         """
-        core = self._core
-        if not core.settle():
-            self._cancel("the stream was closed before its end")
-        if self._source is not None:
-            if core.busy:
-                self._release()
-            self._finish()
+        self._core.close()
 
     def __enter__(self) -> Self:
         return self
@@ -246,78 +186,7 @@ class DeltaStream(_Stream):
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self.close()
-
-    def _begin(self) -> Iterator[bytes]:
-        """Open the source."""
-        if self._source is None:
-            core = self._core
-            observer = core.call.begin()
-            if observer is not None:
-                core.observed_by(observer)
-            self._source = self._open()
-            self._guard = SourceGuard(core, self._source, type(self))
-            core.opened(self._source)
-            if core.call.after_headers is not None:
-                core.after_headers()
-        return self._source.chunks
-
-    def _received(self, chunk: bytes | None) -> DeltaBatch:
-        """Handle the end of the body, or a chunk of a stream that needs attention."""
-        if chunk is None:
-            self._release()
-        return self._stepped(chunk)
-
-    def _teed(self, chunk: bytes, _: object) -> DeltaBatch:
-        """Handle a chunk whose tee returned something, which nothing here waits for."""
-        return self._stepped(chunk)
-
-    def _tee_failed(self, raised: BaseException) -> DeltaBatch:
-        """Handle an exception of the tee."""
-        return self._failed(of_the_caller(raised))
-
-    def _failed(self, failure: BaseException) -> DeltaBatch:
-        """Handle an exception of a read: raise the caller's own, and fold one of the transport."""
-        core = self._core
-        if isinstance(failure, CallerError):
-            core.cancel("the caller's own code raised")
-            self._release()
-            raise failure.__cause__ or failure from None
-        if not isinstance(failure, Exception):
-            core.cancel("reading was interrupted")
-            self._release()
-            raise failure
-        misuse = core.misuse(failure)
-        if misuse is failure:
-            raise failure
-        if misuse is not None:
-            raise misuse from misuse.__cause__
-        self._release()
-        return self._stepped(failure)
-
-    def _finish(self) -> None:
-        """Read the rest of the body after the terminal event, to reuse the connection."""
-        core, source = self._core, self._source
-        if source is None or core.busy:
-            return
-        core.busy = True
-        try:
-            if core.has_rest:
-                drain(source, self._tee)
-        finally:
-            core.busy = False
-            self._release()
-
-    def _release(self) -> None:
-        source, self._source = self._source, None
-        if source is not None:
-            self._core.detach()
-            self._guard = None
-            # A failure while the connection is released does not affect the received parts.
-            try:  # noqa: SIM105 - contextlib.suppress costs as much as decoding an event
-                source.close()
-            except Exception:  # noqa: BLE001, S110 - as said
-                pass
+        self._core.close()
 
 
 class AsyncDeltaStream(_Stream):
@@ -333,9 +202,9 @@ class AsyncDeltaStream(_Stream):
     The ways of reading share one position: what one has taken, another does not see again.
     """
 
-    __slots__ = ("_guard", "_open", "_source", "_tee")
+    __slots__ = ()
 
-    _guard: SourceGuard | None
+    _core: AsyncReader
 
     def __init__(
         self,
@@ -347,24 +216,22 @@ class AsyncDeltaStream(_Stream):
         call: CallContext | None = None,
         **options: Unpack[DecoderOptions],
     ) -> None:
-        self._source: AsyncSource | None = None
-        self._open = open_source
-        self._tee = tee
-        self._core = StreamCore(dialect, error_mapper, options, call or NO_CALL)
-        if tee is not None:
-            self._core.give_chunks(tee)
-        if excerpts.IS_WATCHED:
-            self._core.keep_recent()
+        self._core = AsyncReader(
+            open_source, dialect, error_mapper=error_mapper, tee=tee, call=call, options=options
+        )
 
     def __aiter__(self) -> AsyncIterator[MessageDelta]:
-        return AsyncStreamIterator.deltas(self._core, self)
+        core = self._core
+        return AwaitedValues(core, core.cursor.deltas)
 
     def __anext__(self) -> Coroutine[object, None, MessageDelta]:
-        return StreamAwaitable.delta(self._core, self)
+        core = self._core
+        return AwaitedValues(core, core.cursor.deltas).__anext__()
 
     def batches(self) -> AsyncIterator[DeltaBatch]:
         """Return an iterator over the deltas of each read, the cheapest way to see all of them."""
-        return AsyncStreamIterator.batches(self._core, self)
+        core = self._core
+        return AwaitedValues(core, core.cursor.batches)
 
     def text(self) -> AsyncIterator[str]:
         """Return an iterator over the text of the answer as it arrives.
@@ -372,22 +239,7 @@ class AsyncDeltaStream(_Stream):
         Raises:
             ModelError: the stream ended in an error; all received text was yielded before.
         """
-        return AsyncStreamIterator.texts(self._core, self)
-
-    def writes_to(self, encoder: Encoder) -> None:
-        """Name the encoder that is fed with the deltas of this stream, by the same thread.
-
-        This is a hint for processes with thousands of streams. While the HTTP client prepares the
-        next chunk, the processor loads the memory of the encoder too, which other streams have
-        displaced from its caches. Only the first encoder counts.
-
-        >>> encoder = deltafold.Encoder("anthropic-messages")
-        >>> async with model.stream("Hello") as stream:
-        ...     stream.writes_to(encoder)
-        ...     async for batch in stream.batches():
-        ...         events = encoder.feed(batch)
-        """
-        self._core.fetch_with(encoder)
+        return AwaitedTexts(self._core)
 
     async def final_message(self) -> "data_types.Message":
         """Read to the end and return the message.
@@ -396,149 +248,26 @@ class AsyncDeltaStream(_Stream):
             ModelError: the stream ended in an error; `partial_message` has the parts received
                 before.
         """
-        core = self._core
-        await StreamAwaitable.read_to_end(core, self)
-        return core.final_message()
+        await self._core.read_to_end()
+        return self._core.final_message()
 
     async def aclose(self) -> None:
         """Release the connection and keep the received parts.
 
         A stream that has not ended becomes `cancelled`, and its connection is closed.
         """
-        core = self._core
-        if not core.settle():
-            self._cancel("the stream was closed before its end")
-        if self._source is None:
-            return
-        if core.busy:
-            await self._release()
-        finishing = self._finish()
-        if finishing is not None:
-            await finishing
+        await self._core.close()
 
     async def __aenter__(self) -> Self:
         return self
 
-    def __aexit__(
+    async def __aexit__(
         self,
         exc_type: type[BaseException] | None,
         exc: BaseException | None,
         traceback: TracebackType | None,
-    ) -> Awaitable[None]:
-        if self._source is None and self._core.settle():
-            return NOTHING
-        return self.aclose()
-
-    async def _begin(self) -> AsyncIterator[bytes]:
-        """Open the source."""
-        if self._source is None:
-            core = self._core
-            observer = core.call.begin()
-            if observer is not None:
-                core.observed_by(observer)
-            self._source = await self._open()
-            self._guard = SourceGuard(core, self._source, type(self))
-            core.opened(self._source)
-            if core.call.after_headers is not None:
-                await finished(core.after_headers())
-        return self._source.chunks
-
-    async def _received(self, chunk: bytes | None) -> DeltaBatch:
-        """Handle the end of the body, or a chunk of a stream that needs attention."""
-        if chunk is None:
-            await self._release()
-        return self._stepped(chunk)
-
-    async def _teed(self, chunk: bytes, waiting: object) -> DeltaBatch:
-        """Handle a chunk whose tee returned something, which may have to be awaited."""
-        try:
-            await finished(waiting)
-        except BaseException as exception:  # noqa: BLE001 - raised again
-            return await self._failed(exception)
-        return self._stepped(chunk)
-
-    async def _tee_failed(self, raised: BaseException) -> DeltaBatch:
-        """Handle an exception of the tee."""
-        return await self._failed(of_the_caller(raised))
-
-    async def _failed(self, failure: BaseException) -> DeltaBatch:
-        """Handle an exception of a read: raise the caller's own, and fold one of the transport."""
-        core = self._core
-        if isinstance(failure, CallerError):
-            core.cancel("the caller's own code raised")
-            await self._release()
-            raise failure.__cause__ or failure from None
-        if not isinstance(failure, Exception):
-            core.cancel("the task that read was cancelled")
-            if not isinstance(failure, GeneratorExit):  # nobody waits any more
-                await self._release()
-            raise failure
-        misuse = core.misuse(failure)
-        if misuse is failure:
-            raise failure
-        if misuse is not None:
-            raise misuse from misuse.__cause__
-        await self._release()
-        return self._stepped(failure)
-
-    def _finish(self) -> Awaitable[None] | None:
-        """Read the rest of the body after the terminal event, to reuse the connection.
-
-        Return None if there is nothing to release.
-        """
-        core, source = self._core, self._source
-        if source is None or core.busy:
-            return None
-        if self._is_released(source):
-            return None
-        if core.has_rest and source.over_connection:
-            return self._drained(source)
-        return self._release()
-
-    async def _drained(self, source: AsyncSource) -> None:
-        core = self._core
-        core.busy = True
-        try:
-            await adrain(source, None if self._tee is None else self._tee_rest)
-        except GeneratorExit:  # Nobody waits any more, so that nothing can be awaited.
-            raise
-        except BaseException:
-            await self._release()
-            raise
-        finally:
-            core.busy = False
-        await self._release()
-
-    async def _tee_rest(self, chunk: bytes) -> None:
-        if self._tee is not None and isinstance(waiting := self._tee(chunk), Awaitable):
-            await waiting
-
-    def _forget(self) -> None:
-        """Forget the source, which is closed or will be."""
-        self._core.detach()
-        self._source = self._guard = None
-
-    def _is_released(self, source: AsyncSource) -> bool:
-        """Return whether the client has released the connection; then forget the source."""
-        if source.is_over is None or not source.is_over():
-            return False
-        self._forget()
-        return True
-
-    def _release(self) -> Awaitable[None]:
-        source = self._source
-        if source is None or self._is_released(source):
-            return NOTHING
-        self._forget()
-        return _closed(source)
-
-
-async def _closed(source: AsyncSource) -> None:
-    # A failure while the connection is released does not affect the received parts.
-    try:  # noqa: SIM105 - as above
-        await source.close()
-    except Exception:  # noqa: BLE001, S110 - as said
-        pass
+    ) -> None:
+        await self._core.close()
 
 
 def stream(

@@ -5,8 +5,8 @@ In: an input of the user.  Out: events while the run goes on, and its result.
 Laws: the log has every step before the next one begins, so that a run that was interrupted anywhere
 continues from its log. The state of the run follows its table. Cancellation ends the run at once,
 and leaves no task, no connection and a log that a later run continues.
-Source: the conversation history blueprint, "Agent Orchestrator"; the core domain model, AgentConfig
-and AgentState.
+Source: docs/blueprint.md#agent-config, docs/blueprint.md#run-state,
+docs/blueprint.md#provider-clients.
 """
 
 import asyncio

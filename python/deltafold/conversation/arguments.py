@@ -4,7 +4,7 @@ In: a `ToolCallRequest`.  Out: typed values, or an `ArgumentError`, whose text i
 as the result of the call.
 
 Laws: values are not guessed. The error names the argument, the required type and the given value.
-Source: the conversation history blueprint, "Provider clients", ToolArgumentParser.
+Source: docs/blueprint.md#provider-clients.
 """
 
 import json

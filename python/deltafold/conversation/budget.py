@@ -9,7 +9,7 @@ exchanges are reduced first, the oldest before the others: to their summary, to 
 they are left out. Then the newest exchange gives way in the same order: its results, then its older
 turns. A call is never shown without its result, nor a result without its call. Work is linear in
 the history.
-Source: the core domain model, ContextManager.
+Source: docs/blueprint.md#context-manager.
 """
 
 import inspect

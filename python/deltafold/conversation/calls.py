@@ -3,7 +3,7 @@
 In: the parts of a message.  Out: immutable records of calls, results and attachments.
 
 Laws: a call always keeps its raw arguments. A record survives JSON and `dataclasses.replace`.
-Source: the conversation history blueprint, "auxiliary types".
+Source: docs/blueprint.md#history-entries, docs/blueprint.md#auxiliary-types.
 """
 
 from collections.abc import Sequence

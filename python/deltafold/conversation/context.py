@@ -2,7 +2,7 @@
 
 Laws: no provider is named here. A consumer tests `isinstance(message, ModelOutputMessage)` and the
 like.
-Source: the conversation history blueprint, "ContextMessage interfaces" and "mix-ins".
+Source: docs/blueprint.md#context-messages.
 """
 
 from collections.abc import Mapping, Sequence

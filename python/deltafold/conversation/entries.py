@@ -5,7 +5,7 @@ appends and never changes.
 
 Laws: entries and their contents are frozen, and every entry survives JSON and
 `dataclasses.replace`. Only a `ContextualHistoryEntry` can be shown to a model. Metadata is small.
-Source: the conversation history blueprint, "HistoryEntry types".
+Source: docs/blueprint.md#history-entries.
 """
 
 from abc import ABC, abstractmethod

@@ -6,7 +6,7 @@ whatever happens; the progress of tools that report it.
 Laws: a tool that raises, exceeds its time limit, is refused or does not exist gives a result that
 states this. An incomplete call is never run. A tool receives the runtime and the agent only if it
 requires them.
-Source: the core domain model, ToolDefinition and ToolExecutor.
+Source: docs/blueprint.md#tool-definition.
 """
 
 import asyncio

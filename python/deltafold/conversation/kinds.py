@@ -1,6 +1,6 @@
 """Words of a history: the kinds of entries, the roles of speakers, and the statuses of calls.
 
-Source: the conversation history blueprint, "auxiliary types".
+Source: docs/blueprint.md#history-entries, docs/blueprint.md#auxiliary-types.
 """
 
 from enum import StrEnum

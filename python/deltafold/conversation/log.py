@@ -5,7 +5,7 @@ In: entries and messages.  Out: the same entries with run id and timestamp; thei
 Laws: the log is append-only. The id of a call is new in its run. A result answers a call of the
 log, and each call gets one final result. A refused entry changes nothing. A log equals the log that
 is read from its JSON. One thread uses the log at a time.
-Source: the core domain model, Session and invariants; the message schema, constraints.
+Source: docs/blueprint.md#session, docs/blueprint.md#invariants, docs/blueprint.md#message-schema.
 """
 
 import json

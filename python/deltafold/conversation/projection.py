@@ -6,7 +6,7 @@ In: entries, each at a level of detail.  Out: context messages, which protocols 
 Laws: no provider is named here. A consumer tests `isinstance(message, ModelOutputMessage)` and the
 like. Sections become Markdown with headings. An entry that was made of a message, and is shown
 whole, becomes that message.
-Source: the conversation history blueprint, "ContextMessage interfaces" and "mix-ins".
+Source: docs/blueprint.md#context-messages.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -5,7 +5,7 @@ strategy, and the entry that the deltas make.
 
 Laws: a request is read-only. A client serves one provider in one specification, and has no access
 to the state of an agent. Only final output enters the history.
-Source: the conversation history blueprint, "Provider clients" and "ModelOutputDelta pipeline".
+Source: docs/blueprint.md#provider-clients, docs/blueprint.md#history-context-provider.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Mapping, Sequence

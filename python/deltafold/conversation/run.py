@@ -1,8 +1,8 @@
 """Settings of an agent, and the state of its run.
 
 Laws: a run changes its status along `TRANSITIONS` only. Usage and cost of its streams add up.
-Source: the core domain model, AgentConfig and AgentState. AgentState is `RunState` here, because
-`deltafold.conversation.AgentState` is the state of the conversation.
+Source: docs/blueprint.md#agent-config, docs/blueprint.md#run-state. AgentState is `RunState` here,
+because `deltafold.conversation.AgentState` is the state of the conversation.
 """
 
 import random

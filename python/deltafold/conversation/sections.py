@@ -4,7 +4,7 @@ In: named pieces of text.  Out: the level that fits, or all of it as one text.
 
 Laws: the order is kept. Nothing is changed in place. A live screen is one section of the live
 level, with a reserved name.
-Source: the conversation history blueprint, HistoryEntry types and LiveScreen conventions.
+Source: docs/blueprint.md#history-entries, docs/blueprint.md#live-screen.
 """
 
 from collections.abc import Iterable, Sequence

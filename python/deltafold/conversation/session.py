@@ -3,7 +3,7 @@
 In: messages, in order.  Out: the same messages, each checked against the messages before it.
 
 Law: a session is a view of a log, which has all data and checks them.
-Source: the core domain model, Session.
+Source: docs/blueprint.md#session.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -6,7 +6,7 @@ next call.
 Laws: the state is a view of a log, and is restored from it. The log's clock provides each
 timestamp. The live screen is written into an entry when the entry is appended, never later. One
 thread uses the state at a time.
-Source: the conversation history blueprint, "AgentState API".
+Source: docs/blueprint.md#agent-state.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

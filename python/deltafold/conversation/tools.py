@@ -5,8 +5,7 @@ arguments in the types of the function; the outcome of a call as text, parts and
 
 Laws: an argument that does not fit its type is never passed on; the error tells the model what to
 mend. Parameters that the caller provides are not shown to the model.
-Source: the core domain model, ToolDefinition and ToolSpec; the conversation history blueprint,
-ITool and ToolArgumentParser.
+Source: docs/blueprint.md#tool-definition, docs/blueprint.md#provider-clients.
 """
 
 import inspect
@@ -178,7 +177,7 @@ class Tool:
 
 
 ToolDefinition = Tool
-"""The name of a tool in the core domain model."""
+"""Name of a tool in docs/blueprint.md#tool-definition."""
 
 
 def _is_given(hint: object) -> bool:

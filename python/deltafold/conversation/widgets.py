@@ -5,7 +5,7 @@ an entry in the history for each change.
 
 Laws: only its tools and its host change a widget, and each change appends an entry with the state
 after it.
-Source: the conversation history blueprint, "Widget conventions".
+Source: docs/blueprint.md#widgets.
 """
 
 from collections.abc import Mapping, Sequence

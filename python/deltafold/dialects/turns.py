@@ -9,8 +9,9 @@ one. A message of which nothing can be sent is left out; the only message of the
 answer is replaced by a text. Of an answer that another model took over (`handovers.py`),
 neither the thinking and the calls before that nor the results of these calls are sent. Nothing else
 is moved.
-Source: the protocol notes on anthropic-messages, part 7, on bedrock-converse, part 6, on
-openai-chat, part 8, and on gemini, part 8.
+Source: docs/protocols/anthropic-messages.md#tool-results,
+docs/protocols/bedrock-converse.md#request, docs/protocols/openai-chat.md#request,
+docs/protocols/gemini.md#request.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

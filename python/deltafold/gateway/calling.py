@@ -16,7 +16,8 @@ from deltafold.gateway.chunks import whole_answers
 from deltafold.gateway.origins import with_origins
 from deltafold.gateway.table import Upstream
 from deltafold.messages import Message
-from deltafold.streams import AsyncDeltaStream, AsyncTee
+from deltafold.stream_readers import AsyncTee
+from deltafold.streams import AsyncDeltaStream
 
 _FINAL: Final = {ErrorCode.INVALID_REQUEST, ErrorCode.CONTENT_BLOCKED, ErrorCode.CANCELLED}
 

@@ -116,7 +116,6 @@ class StreamedResponse(Response):
         last: Callable[[DeltaBatch], bytes] = self._pass
         if self._passed is None:
             last = self._encoder.feed
-            stream.writes_to(self._encoder)
         write = last
         async for batch in stream.batches():
             is_last = batch.ends_stream

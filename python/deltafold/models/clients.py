@@ -5,7 +5,7 @@ In: the client of the caller, or the name of a transport; the vendor's address a
 
 Laws: no network before a request. A client of the wrong kind or SDK raises at once, and the error
 names both. A client that is made here belongs to the event loop that first used it, and does not
-retry.
+retry. The variables of the environment are read at the first call through a client.
 """
 
 import asyncio
@@ -14,14 +14,12 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Final, Self, TypeAlias, cast
 
-from deltafold._core import EnvironmentValues
 from deltafold.exceptions import MisuseError
 from deltafold.models.environment import (
     address_from_environment,
     headers_from_environment,
     key_from_environment,
     token_from_environment,
-    variables_of,
 )
 from deltafold.models.vendors import Vendor
 from deltafold.transports.http import (
@@ -142,8 +140,8 @@ class Caller:
         )
 
 
-_Known: TypeAlias = tuple[object, EnvironmentValues, Caller]
-"""A client, the values of the vendor's variables, and the caller that was made of both."""
+_Known: TypeAlias = tuple[object, Caller]
+"""A client, and the caller that was made of it and of the vendor's variables."""
 
 
 class Clients:
@@ -185,9 +183,6 @@ class Clients:
         self._made: dict[ClientKind, tuple[object, object]] = {}
         self._recognised: tuple[object, bool] = (None, False)
         self._known: _Known | None = None
-        # A key of white space alone is none, so that the variables count.
-        has_key = bool(api_key and api_key.strip())
-        self._variables = variables_of(vendor, has_key=has_key, has_address=bool(base_url))
         if transport == "sdk" and sdk is None:
             raise MisuseError(
                 f"transport: {model} has no SDK that gives bytes; leave it out, or name an HTTP "
@@ -221,17 +216,15 @@ class Clients:
                 f"{call} needs a {kind} client, and this Model has the {other} "
                 f"{type(client).__name__}: give it the other kind, or call the other method"
             )
-        # Variables may change between two calls, but their values are seldom new.
         known = self._known
-        if known is not None and known[0] is client and known[1].are_current():
-            return known[2]
+        if known is not None and known[0] is client:
+            return known[1]
         sdk = self._sdk_of(client)
         if sdk is not None:
             dialect = sdk.dialect(client, self._dialect)
             return Caller(client, sdk, "", {}, dialect, self._timeouts, self._taps)
-        values = EnvironmentValues(self._variables)
         caller = self._http_caller(client)
-        self._known = (client, values, caller)
+        self._known = (client, caller)
         return caller
 
     def _http_caller(self, client: object) -> Caller:

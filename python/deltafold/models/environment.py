@@ -19,22 +19,6 @@ from deltafold.transports.secrets import clean_headers, clean_key
 _OLLAMA_PORT: Final = 11434
 
 
-def variables_of(vendor: Vendor, *, has_key: bool, has_address: bool) -> tuple[str, ...]:
-    """Return the variables that determine the requests of a vendor's client.
-
-    Args:
-        vendor: the row.
-        has_key: whether the caller has given a key.
-        has_address: whether the caller has given an address.
-    """
-    names: list[str | None] = [*vendor.header_variables.values()]
-    if not has_key:
-        names += [*vendor.earlier_key_variables, vendor.key_variable, vendor.token_variable]
-    if not has_address:
-        names += vendor.address_variables
-    return tuple(filter(None, names))
-
-
 def key_from_environment(vendor: Vendor) -> str | None:
     """Return the key of a vendor, None where no variable holds one.
 

@@ -19,7 +19,8 @@ from deltafold.messages import Message, Role, TextPart
 from deltafold.models.calls import Messages, Tools
 from deltafold.models.prepared import Prepared
 from deltafold.outputs import Answer, Output, P, T
-from deltafold.streams import AsyncDeltaStream, AsyncTee, DeltaStream, Tee
+from deltafold.stream_readers import AsyncTee, Tee
+from deltafold.streams import AsyncDeltaStream, DeltaStream
 from deltafold.transports.http import ClientKind
 
 if TYPE_CHECKING:

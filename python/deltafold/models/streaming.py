@@ -23,7 +23,8 @@ from deltafold.models.messaging import Messaging
 from deltafold.models.prepared import Prepared
 from deltafold.output_streams import AsyncOutputStream, OutputStream
 from deltafold.outputs import Output, P, T
-from deltafold.streams import AsyncDeltaStream, AsyncTee, DeltaStream, Tee
+from deltafold.stream_readers import AsyncTee, Tee
+from deltafold.streams import AsyncDeltaStream, DeltaStream
 from deltafold.transports.http import ClientKind
 
 _Any: TypeAlias = Any

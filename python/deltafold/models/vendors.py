@@ -61,8 +61,8 @@ class Vendor:
         return next(iter(self.addresses))
 
 
-# Most vendors accept this member instead of OpenAI's newer max_completion_tokens (openai-chat.md,
-# part 8).
+# Most vendors accept this member instead of OpenAI's newer max_completion_tokens
+# (docs/protocols/openai-chat.md#request).
 _OLD_LIMIT: Mapping[str, object] = {"max_tokens_member": "max_tokens"}
 # Vendors that want their reasoning back, by their guides of 2026. DeepSeek ("Thinking Mode")
 # refuses the turns of a tool loop without their reasoning, later too, and ignores all other

@@ -1,8 +1,10 @@
 """Problems of a history that make providers refuse it.
 
 Laws: the list of codes is closed. A problem names its place. Nothing here changes a message.
-Source: the protocol notes on each dialect, the part on requests; the failures of other libraries,
-items 4, 13, 15, 16 and 25, and the evidence on history rendering.
+Source: docs/protocols/anthropic-messages.md#request, docs/protocols/openai-chat.md#request,
+docs/protocols/openai-responses.md#request, docs/protocols/gemini.md#request,
+docs/protocols/bedrock-converse.md#request; recordings of refused requests, and public reports of
+other libraries (read 2026-11).
 """
 
 from collections.abc import Mapping

@@ -14,7 +14,6 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Final, TypeAlias
 
-from deltafold._core import AsyncTimedChunks
 from deltafold.transports.sources import AsyncSource, Source
 
 MAX_REST_BYTES: Final = 64 << 10
@@ -59,7 +58,7 @@ async def adrain(source: AsyncSource, on_chunk: AsyncOnRest | None = None) -> No
         from deltafold.transports import timeouts  # noqa: PLC0415 - as said
 
         limits = timeouts.Limits(timeouts.Timeouts(total=MAX_REST_SECONDS))
-        chunks = AsyncTimedChunks(chunks, limits, timeouts.watch())
+        chunks = timeouts.AsyncTimedChunks(chunks.__anext__, limits, timeouts.watch())
     until = time.monotonic() + MAX_REST_SECONDS
     left = MAX_REST_BYTES
     while True:

@@ -27,15 +27,15 @@ from time import monotonic
 from types import AsyncGeneratorType, FunctionType, GeneratorType, MappingProxyType
 from typing import TYPE_CHECKING, Final, Protocol, TypeGuard, cast
 
-from deltafold._core import AsyncTimedChunks, response_headers
 from deltafold.exceptions import MisuseError, UnknownDialectError
 from deltafold.transports.deadlines import RestWithin
 from deltafold.transports.encodings import decoded
+from deltafold.transports.headers import raw_headers
 from deltafold.transports.sources import AsyncSource, Source
 from deltafold.transports.unready import is_line_iterator, refuse_begun, refuse_unready
 
 if TYPE_CHECKING:
-    from deltafold.transports.timeouts import LimitsAndWatch
+    from deltafold.transports.timeouts import LimitsAndWatch, ReadChunk
 
 # Package of the SDK, the ends of the request paths that stream the dialect, and the dialect.
 # Another path of the same SDK (openai's /responses) is another dialect, so that the package alone
@@ -297,7 +297,7 @@ def source_of_httpx(response: object, timed: "LimitsAndWatch | None" = None) -> 
         status, headers = _status(response), _headers(response)
         source = AsyncSource(chunks, close, status, headers, over_connection)
     if timed is not None:
-        source.chunks = AsyncTimedChunks(source.chunks, *timed)
+        source.chunks = _limited(source.chunks.__anext__, timed)
     return source
 
 
@@ -316,7 +316,7 @@ def source_of_aiohttp(response: AiohttpBody, timed: "LimitsAndWatch | None" = No
         # aiohttp returns all bytes that came with the headers faster than a limited number of them.
         has_come = 0 < content.total_bytes <= _READ_BYTES
         first = content.readany if has_come else None
-        chunks = AsyncTimedChunks.of_reads(partial(content.read, _READ_BYTES), *timed, first)
+        chunks = _limited(partial(content.read, _READ_BYTES), timed, first, ends_empty=True)
 
     async def close() -> None:
         # At the end of its body it has given its connection back, and is closed.
@@ -328,10 +328,24 @@ def source_of_aiohttp(response: AiohttpBody, timed: "LimitsAndWatch | None" = No
         chunks,
         close,
         response.status,
-        response_headers(raw) or _headers(response),
+        raw_headers(raw) or _headers(response),
         over_connection=True,
         is_over=getattr(content, "at_eof", None),
     )
+
+
+def _limited(
+    read: "ReadChunk",
+    timed: "LimitsAndWatch",
+    first: "ReadChunk | None" = None,
+    *,
+    ends_empty: bool = False,
+) -> AsyncIterator[bytes]:
+    """Return chunks within limits."""
+    # The module imports asyncio, which synchronous programs do not need.
+    from deltafold.transports.timeouts import AsyncTimedChunks  # noqa: PLC0415 - as said
+
+    return AsyncTimedChunks(read, *timed, first, ends_empty=ends_empty)
 
 
 def async_source_of_plain(chunks: object) -> AsyncSource | None:
@@ -370,7 +384,9 @@ def _plain_chunks(body: object) -> Iterator[bytes]:
     if isinstance(body, bytes | bytearray | memoryview):
         return iter((bytes(cast("bytes", body)),))
     if isinstance(body, Iterable) and not isinstance(body, str | Mapping):
-        return iter(cast("Iterable[bytes]", body))
+        chunks = iter(cast("Iterable[bytes]", body))
+        # An iterator without `__iter__` is wrong, but `next` reads it.
+        return chunks if hasattr(chunks, "__iter__") else iter(chunks.__next__, None)
     raise TypeError(f"the source must be bytes or an iterable of bytes, not {name}")
 
 
@@ -488,7 +504,7 @@ def _status(response: object) -> int:
 
 def _headers(response: object) -> Mapping[str, str]:
     headers = cast("object | None", getattr(response, "headers", None))
-    known = response_headers(getattr(headers, "raw", None))  # of httpx
+    known = raw_headers(getattr(headers, "raw", None))  # of httpx
     if known is not None:
         return known
     if not isinstance(headers, Mapping):

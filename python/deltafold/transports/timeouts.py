@@ -11,14 +11,15 @@ import asyncio
 import math
 import sys
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Generator, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final, Literal, Protocol, Self, TypeAlias, TypeVar, cast
+from time import monotonic
+from types import TracebackType
+from typing import Final, Literal, Protocol, Self, TypeAlias, cast
+from weakref import WeakSet
 
-from deltafold._core import CallLimits, LoopTimer, TaskWatch
-
-T = TypeVar("T")
 Limit: TypeAlias = Literal["connect", "first_byte", "idle", "total"]
 
 _MISSED: Final[dict[Limit, str]] = {
@@ -66,28 +67,55 @@ class Timeouts:
                 )
 
 
-class Limits(CallLimits):
-    """The timeouts of a call that has begun, and the errors that name them."""
+class Limits:
+    """The timeouts of a call that has begun, and the errors that name them.
 
-    __slots__ = ()
+    Attributes:
+        timeouts: the waiting times.
+        ends: the time of `monotonic` at which the whole call must be over; infinite without one.
+    """
+
+    __slots__ = ("ends", "timeouts")
+
+    def __init__(self, timeouts: Timeouts) -> None:
+        self.timeouts = timeouts
+        self.ends = math.inf if timeouts.total is None else monotonic() + timeouts.total
 
     def has(self, limit: Limit) -> bool:
         """Return whether the limit is set."""
         return getattr(self.timeouts, limit) is not None
 
-    def failed(self, raised: BaseException, limit: Limit | None, is_late: bool) -> BaseException:
-        """Return the exception to raise where a read within a limit has raised this one.
+    def of(self, limit: Limit) -> tuple[Limit, float | None]:
+        """Return the limit that a wait reaches first, and the seconds until then."""
+        seconds = cast("float | None", getattr(self.timeouts, limit))
+        left = self.left(seconds)
+        return (limit if left == seconds else "total"), left
+
+    def left(self, seconds: float | None) -> float | None:
+        """Return the seconds of a wait, at most those until the whole call must be over."""
+        if self.ends == math.inf:
+            return seconds
+        left = max(self.ends - monotonic(), 0.0)
+        return left if seconds is None else min(seconds, left)
+
+    def allow(self, limit: Limit, watch: "Watch") -> Limit:
+        """Limit the current wait of a watch, and return the limit that ends it first."""
+        first, seconds = self.of(limit)
+        watch.allow(seconds)
+        return first
+
+    def end_within(self, seconds: float) -> None:
+        """Let the call take so many seconds at most from now on."""
+        self.ends = min(self.ends, monotonic() + seconds)
+
+    def failed(self, raised: BaseException, limit: Limit | None) -> BaseException:
+        """Return the exception to raise where a read has raised this one.
 
         Args:
             raised: the exception of the read.
-            limit: the limit that the read would have reached first.
-            is_late: whether the read was cancelled because it took too long.
+            limit: the limit that the read would have reached first; None if it had none.
         """
-        if limit is None or not (is_late or is_timeout(raised)):
-            return raised
-        missed = self.missed(limit)
-        missed.__cause__ = raised
-        return missed
+        return self.missed(limit) if limit is not None and is_timeout(raised) else raised
 
     def missed(self, limit: Limit) -> TimeoutError:
         """Make the error that names the exceeded limit."""
@@ -141,6 +169,80 @@ class TimedChunks:
         return chunk
 
 
+class AsyncTimedChunks:
+    """Chunks of a body that is awaited, each within its limit.
+
+    Args:
+        read: returns an awaitable of the next chunk.
+        limits: the limits of the call.
+        watch: limits the waits.
+        first: replaces `read` until the first chunk came.
+        ends_empty: whether an empty chunk is the end of the body.
+    """
+
+    __slots__ = ("_ends_empty", "_limit", "_limits", "_read", "_seconds", "_then", "_watch")
+
+    def __init__(
+        self,
+        read: "ReadChunk",
+        limits: Limits,
+        watch: "Watch",
+        first: "ReadChunk | None" = None,
+        *,
+        ends_empty: bool = False,
+    ) -> None:
+        self._read = first or read
+        self._then: ReadChunk | None = read
+        self._limits = limits
+        self._limit: Limit = "first_byte"
+        self._seconds = limits.timeouts.first_byte
+        self._watch = watch
+        self._ends_empty = ends_empty
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> bytes:
+        watch, limits = self._watch, self._limits
+        allowed = seconds = self._seconds
+        if limits.ends != math.inf:
+            seconds = limits.left(allowed)
+        watch.begin(seconds)
+        try:
+            chunk = await self._read()
+        except BaseException as raised:
+            limit = self._limit if seconds == allowed else "total"
+            self._failed(raised, None if seconds is None else limit)
+            raise
+        if type(watch) is TaskWatch:
+            watch.task = None  # what `done` does
+        else:
+            watch.done()
+        if self._then is not None:
+            self._began()
+        if not chunk and self._ends_empty:
+            raise StopAsyncIteration
+        return chunk
+
+    def _failed(self, raised: BaseException, limit: Limit | None) -> None:
+        """End a read that has raised, and raise the error of its limit if that is the reason."""
+        try:
+            self._watch.end(raised)
+        except ExpiredError as expired:
+            raised = expired
+        if isinstance(raised, StopAsyncIteration):
+            return
+        failed = self._limits.failed(raised, limit)
+        if failed is not raised:
+            raise failed from raised
+
+    def _began(self) -> None:
+        """Limit the later reads, now that the first chunk has come."""
+        if self._then is not None:
+            self._read, self._then = self._then, None
+        self._limit, self._seconds = "idle", self._limits.timeouts.idle
+
+
 def under_asyncio() -> bool:
     """Return whether the caller runs in an event loop of asyncio."""
     try:
@@ -157,15 +259,71 @@ def watch() -> "Watch":
     except RuntimeError:
         return ScopeWatch()
     timer = _LAST.timer
-    if timer is None or not timer.is_of(loop):
-        timer = _LAST.timer = LoopTimer(loop)
+    if timer is None or timer.loop is not loop:
+        timer = _LAST.timer = _LoopTimer(loop)
     return TaskWatch(timer)
+
+
+class _LoopTimer:
+    """The one timer of asyncio that all waits of an event loop share.
+
+    It rings no later than the first wait ends, is never cancelled because a wait is over, and is
+    not set again without a wait that has a limit: setting and cancelling a timer for each call
+    costs as much as decoding a short answer.
+
+    Attributes:
+        loop: the event loop.
+        time: the loop's clock.
+        rings: the time of the loop's clock at which the timer rings; infinite without one.
+    """
+
+    __slots__ = ("_handle", "_watches", "loop", "rings", "time")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        # The clock of asyncio's own loops, without the function of Python around it.
+        has_own_clock = type(loop).time is not asyncio.BaseEventLoop.time
+        self.time = loop.time if has_own_clock else monotonic
+        self.rings = math.inf
+        self._handle: asyncio.TimerHandle | None = None
+        self._watches: WeakSet[TaskWatch] = WeakSet()
+
+    def cover(self, watch: "TaskWatch", due: float) -> None:
+        """Ring for a wait at this time at the latest."""
+        self._watches.add(watch)
+        watch.covered = True
+        if due < self.rings:
+            if self._handle is not None:
+                self._handle.cancel()
+            self._set(due)
+
+    def _set(self, due: float) -> None:
+        self._handle = self.loop.call_at(due, self._ring)
+        self.rings = due
+
+    def _ring(self) -> None:
+        """Cancel the tasks whose waits are due, and set the timer for the next one."""
+        now, following = self.time(), math.inf
+        self._handle, self.rings = None, math.inf
+        late: list[TaskWatch] = []
+        for watch in tuple(self._watches):
+            if watch.task is None or watch.due == math.inf:
+                watch.covered = False
+                self._watches.discard(watch)
+            elif watch.due <= now:
+                late.append(watch)
+            else:
+                following = min(following, watch.due)
+        if following < math.inf:
+            self._set(following)
+        for watch in late:
+            watch.expire()
 
 
 class _Last(threading.local):
     """The timer of the event loop that the thread ran last."""
 
-    timer: LoopTimer | None = None
+    timer: _LoopTimer | None = None
 
 
 _LAST: Final = _Last()
@@ -175,20 +333,127 @@ class ExpiredError(TimeoutError):
     """A wait of a `Watch` took too long."""
 
 
+class Watch(ABC):
+    """Limiter of the waits of one task at a time: `begin`, then `done` or `end`."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def begin(self, seconds: float | None) -> None:
+        """Begin a wait of so many seconds at most; None removes the limit."""
+
+    @abstractmethod
+    def done(self) -> None:
+        """End a wait that has returned."""
+
+    @abstractmethod
+    def end(self, raised: BaseException) -> None:
+        """End a wait that has raised.
+
+        Raises:
+            ExpiredError: the wait took too long.
+        """
+
+    @abstractmethod
+    def allow(self, seconds: float | None) -> None:
+        """Let the wait take so many seconds from now on; None removes the limit."""
+
+    @contextmanager
+    def within(self, seconds: float | None) -> Generator[None]:
+        """Begin a wait that ends with a `with` block.
+
+        Raises:
+            ExpiredError: on leaving: the wait took too long.
+        """
+        self.begin(seconds)
+        try:
+            yield
+        except BaseException as raised:
+            self.end(raised)
+            raise
+        self.done()
+
+
+class TaskWatch(Watch):
+    """Limiter under asyncio, as `asyncio.timeout` limits a wait.
+
+    Attributes:
+        task: the task that waits; None between two waits.
+        due: the end of the wait by the loop's clock; infinite without a limit.
+        covered: whether the timer knows of this watch.
+    """
+
+    __slots__ = ("__weakref__", "_cancelling", "_expired", "_timer", "covered", "due", "task")
+
+    def __init__(self, timer: _LoopTimer) -> None:
+        self._timer = timer
+        self._cancelling = 0
+        self._expired = False
+        self.task: asyncio.Task[object] | None = None
+        self.due = math.inf
+        self.covered = False
+
+    def begin(self, seconds: float | None) -> None:
+        """Begin a wait of the current task."""
+        timer = self._timer
+        task = self.task = asyncio.current_task(timer.loop)
+        self._cancelling = 0 if task is None else task.cancelling()
+        self._expired = False
+        if seconds is None:
+            self.due = math.inf
+            return
+        due = self.due = timer.time() + seconds
+        if due < timer.rings or not self.covered:
+            timer.cover(self, due)
+
+    def done(self) -> None:
+        """Forget the task."""
+        self.task = None
+
+    def end(self, raised: BaseException) -> None:
+        """Take an own cancellation of the task back."""
+        task, self.task = self.task, None
+        if not self._expired or task is None or not isinstance(raised, asyncio.CancelledError):
+            return
+        # Another cancellation that came meanwhile is not taken back.
+        if task.uncancel() <= self._cancelling:
+            raise ExpiredError from raised
+
+    def allow(self, seconds: float | None) -> None:
+        """Move the end of the wait."""
+        if seconds is None:
+            self.due = math.inf
+            return
+        self.due = due = self._timer.time() + seconds
+        if self.task is not None and (due < self._timer.rings or not self.covered):
+            self._timer.cover(self, due)
+
+    def expire(self) -> None:
+        """Cancel the task that waits, once."""
+        self._expired, self.due = True, math.inf
+        if self.task is not None:
+            self.task.cancel()
+
+
 class _CancelScope(Protocol):
     deadline: float
 
-    @property
-    def cancelled_caught(self) -> bool: ...
+    def __enter__(self) -> object: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        raised: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool: ...
 
 
 class _Trio(Protocol):
-    def CancelScope(self) -> AbstractContextManager[_CancelScope, bool]: ...  # noqa: N802 - trio's name
+    def CancelScope(self) -> _CancelScope: ...  # noqa: N802 - trio's name
     def current_time(self) -> float: ...
 
 
-class ScopeWatch:
-    """Limiter of waits under trio, each inside of a cancel scope."""
+class ScopeWatch(Watch):
+    """Limiter under trio: each wait is inside of a cancel scope."""
 
     __slots__ = ("_scope", "_trio")
 
@@ -197,32 +462,33 @@ class ScopeWatch:
         self._trio = cast("_Trio", sys.modules["trio"])
         self._scope: _CancelScope | None = None
 
-    @contextmanager
-    def within(self, seconds: float | None) -> Generator[None]:
-        """Begin a wait of so many seconds at most; None removes the limit."""
-        try:
-            with self._trio.CancelScope() as self._scope:
-                self.allow(seconds)
-                yield
-                return
-            raise ExpiredError
-        finally:
-            self._scope = None
+    def begin(self, seconds: float | None) -> None:
+        """Enter a scope."""
+        self._scope = self._trio.CancelScope()
+        self._scope.__enter__()
+        self.allow(seconds)
 
-    async def __call__(self, seconds: float | None, waiting: Awaitable[T]) -> T:
-        """Wait for a read."""
-        with self.within(seconds):
-            return await waiting
+    def done(self) -> None:
+        """Leave the scope."""
+        scope, self._scope = self._scope, None
+        if scope is not None:
+            scope.__exit__(None, None, None)
+
+    def end(self, raised: BaseException) -> None:
+        """Leave the scope, which may have been cancelled."""
+        scope, self._scope = self._scope, None
+        if scope is not None and scope.__exit__(type(raised), raised, raised.__traceback__):
+            raise ExpiredError
 
     def allow(self, seconds: float | None) -> None:
-        """Let the wait take so many seconds from now on; None removes the limit."""
+        """Move the deadline of the scope."""
         if self._scope is not None:
             now = self._trio.current_time()
             self._scope.deadline = math.inf if seconds is None else now + seconds
 
 
-Watch: TypeAlias = TaskWatch | ScopeWatch
-"""Limits waits: `with watch.within(seconds)` raises `ExpiredError` after so many seconds."""
+ReadChunk: TypeAlias = Callable[[], Awaitable[bytes]]
+"""Returns an awaitable of the next chunk."""
 
 LimitsAndWatch: TypeAlias = tuple[Limits, Watch]
 """The limits of a call, and the watch that ends a wait which exceeds them."""

@@ -105,7 +105,33 @@ def lines_without_ends() -> MisuseError:
     )
 
 
-def refuse_lines(first: bytes, second: bytes) -> None:
+class LineWatch:
+    """Observer of the first two chunks of a body, which may be lines that have lost their ends."""
+
+    __slots__ = ("_first", "is_over")
+
+    def __init__(self) -> None:
+        self._first: bytes | bytearray | None = None
+        self.is_over = False
+
+    def __call__(self, chunk: object) -> None:
+        """Look at a chunk; empty ones and other types than `bytes` and `bytearray` change nothing.
+
+        Raises:
+            MisuseError: the first two chunks are lines.
+        """
+        if self.is_over or not isinstance(chunk, bytes | bytearray) or not chunk:
+            return
+        if self._first is not None:
+            self.is_over = True
+            refuse_lines(self._first, chunk)
+        elif b"\n" in chunk or b"\r" in chunk:
+            self.is_over = True
+        else:
+            self._first = chunk
+
+
+def refuse_lines(first: bytes | bytearray, second: bytes | bytearray) -> None:
     """Raise if the first two chunks of a body are lines without their ends.
 
     A chunk may end anywhere. But no line begins directly after a complete line without a line end.
@@ -118,7 +144,7 @@ def refuse_lines(first: bytes, second: bytes) -> None:
         raise lines_without_ends()
 
 
-def _is_whole_line(chunk: bytes) -> bool:
+def _is_whole_line(chunk: bytes | bytearray) -> bool:
     """Return whether a chunk is one complete line of events or of JSON, without its end."""
     if b"\n" in chunk or b"\r" in chunk:
         return False

@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 
 use deltafold::contract::{ContractViolation, Delta, ErrorCode, Failure, Output, Payload};
 use deltafold::encode::{self, AnswersEncoder, Encoder as Core, Headers, Note, Out, WholeBody};
-use deltafold::memory::{self, Report};
 use pyo3::exceptions::PyTypeError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -183,14 +182,6 @@ impl Written {
 }
 
 impl Encoder {
-    /// Report the memory that most deltas need.
-    pub(crate) fn memory(&self, report: &mut Report<'_>) {
-        if let Ok(core) = self.core.try_lock() {
-            memory::of(self, report);
-            core.memory(report);
-        }
-    }
-
     /// Let the core run `f`, and return the written bytes or mappings.
     fn write<'py>(
         &self,

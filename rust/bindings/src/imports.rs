@@ -25,7 +25,6 @@ impl LazyImport {
     }
 }
 
-pub(crate) static ABANDONED: LazyImport = LazyImport::new("deltafold.stream_core", "abandoned");
 pub(crate) static DELTA_SCHEMA: LazyImport =
     LazyImport::new("deltafold.wire_fields", "delta_core_schema");
 pub(crate) static LOGPROBS_SCHEMA: LazyImport =
@@ -35,8 +34,6 @@ pub(crate) static PARSE_ARGUMENTS: LazyImport =
 pub(crate) static PART_FROM_WIRE: LazyImport = LazyImport::new("deltafold.parts", "part_from_wire");
 pub(crate) static REFUSE_LINES: LazyImport =
     LazyImport::new("deltafold.transports.unready", "refuse_lines");
-pub(crate) static EXPIRED_ERROR: LazyImport =
-    LazyImport::new("deltafold.transports.timeouts", "ExpiredError");
 pub(crate) static VALIDATED_MESSAGE: LazyImport =
     LazyImport::new("deltafold.messages", "validated_message_of_text");
 pub(crate) static WELL_FORMED: LazyImport =

@@ -8,15 +8,13 @@
 //! - A panic becomes `InternalError` and poisons its object.
 
 use pyo3::prelude::*;
-use pyo3::types::{PyMapping, PyTuple};
+use pyo3::types::PyTuple;
 
 mod arrow;
 mod assembler;
-mod awaiting;
 mod batch;
 mod bodies;
 mod bytes;
-mod call_limits;
 mod callback;
 mod choices;
 mod choices_encoder;
@@ -28,7 +26,6 @@ mod delta;
 mod delta_from_wire;
 mod encoder;
 mod encoder_settings;
-mod environment;
 mod errors;
 mod event_framer;
 mod failure;
@@ -42,7 +39,6 @@ mod limits;
 mod line_watch;
 mod live_value;
 mod logprobs;
-mod loop_timer;
 mod members;
 mod message_json;
 mod model;
@@ -50,27 +46,15 @@ mod parallel;
 mod partial_json;
 mod partial_tree;
 mod payload;
-mod pending;
 mod plain_json;
-mod prefetch;
-mod recent_bytes;
 mod refusal;
-mod response_headers;
 mod signals;
 mod snapshot;
-mod source_guard;
-mod stream_awaitable;
-mod stream_iterator;
-mod stream_reader;
-mod stream_timer;
-mod task_watch;
+mod stream;
 mod text;
 mod text_message;
-mod timed_chunks;
 mod tools;
 mod try_lock;
-mod wait;
-mod watch;
 
 /// Compiled half of deltafold.
 #[pymodule(gil_used = false)]
@@ -83,8 +67,6 @@ mod _core {
     use crate::batch::{DeltaBatch, DeltaBatchIterator};
     #[pymodule_export]
     use crate::bodies::{decode_body, detect_dialects, fold_bodies};
-    #[pymodule_export]
-    use crate::call_limits::CallLimits;
     #[pymodule_export]
     use crate::choices::{ChoicesDecoder, fold_body_choices};
     #[pymodule_export]
@@ -102,8 +84,6 @@ mod _core {
     #[pymodule_export]
     use crate::encoder_settings::target_names;
     #[pymodule_export]
-    use crate::environment::EnvironmentValues;
-    #[pymodule_export]
     use crate::event_framer::{EventFramer, event_ends};
     #[pymodule_export]
     use crate::fold::{Fold, fold_chunks};
@@ -119,45 +99,27 @@ mod _core {
     #[pymodule_export]
     use crate::logprobs::Logprobs;
     #[pymodule_export]
-    use crate::loop_timer::LoopTimer;
-    #[pymodule_export]
     use crate::partial_json::{JsonDefect, PartialJson};
     #[pymodule_export]
     use crate::plain_json::plain_json;
     #[pymodule_export]
     use crate::refusal::{classify_refusal, error_code_from_word, seconds_until_reset};
     #[pymodule_export]
-    use crate::response_headers::{ResponseHeaders, response_headers};
-    #[pymodule_export]
     use crate::snapshot::ToolCallBuffer;
     #[pymodule_export]
-    use crate::source_guard::SourceGuard;
+    use crate::stream::cursor::Cursor;
     #[pymodule_export]
-    use crate::stream_awaitable::{AsyncStreamIterator, StreamAwaitable};
-    #[pymodule_export]
-    use crate::stream_iterator::StreamIterator;
-    #[pymodule_export]
-    use crate::stream_reader::StreamReader;
-    #[pymodule_export]
-    use crate::stream_timer::{StreamTimer, StreamTimes};
-    #[pymodule_export]
-    use crate::task_watch::TaskWatch;
+    use crate::stream::timer::{StreamTimer, StreamTimes};
     #[pymodule_export]
     use crate::text_message::message_of_text;
-    #[pymodule_export]
-    use crate::timed_chunks::{AsyncTimedChunks, TimedRead};
 
-    use crate::stream_awaitable::Nothing;
-
-    use super::{Bound, PyMapping, PyModule, PyModuleMethods, PyResult, PyTuple};
+    use super::{Bound, PyModule, PyModuleMethods, PyResult, PyTuple};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("CONTRACT_VERSION", ::deltafold::contract::CONTRACT_VERSION)?;
-        module.add("NOTHING", Nothing)?;
-        PyMapping::register::<ResponseHeaders>(module.py())?;
-        crate::source_guard::register(module)?;
+        module.add("OVER", crate::stream::cursor::over(module.py())?)?;
         module.add("MAX_ARGUMENT_DEPTH", crate::json::MAX_ARGUMENT_DEPTH)?;
         module.add("MAX_REFUSAL_BYTES", ::deltafold::provider_error::BODY_BYTES)?;
         module.add("FIRST_REFUSAL", ::deltafold::provider_error::FIRST_REFUSAL)?;

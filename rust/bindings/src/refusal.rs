@@ -8,20 +8,25 @@ use deltafold::dialect::ERROR_TABLES;
 use deltafold::provider_error::{self, Response};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyDict, PyString};
 
-use crate::response_headers::ResponseHeaders;
 use crate::text;
 
 /// Read the facts that the core needs from a response; `now` is in seconds since 1970.
+///
+/// The headers are a mapping of texts, or the pairs of bytes that an HTTP client keeps.
 pub(crate) fn response(
     status: u16,
     headers: Option<&Bound<'_, PyAny>>,
     now: Option<f64>,
 ) -> PyResult<Response> {
-    if let Some(headers) = headers.and_then(|headers| headers.cast::<ResponseHeaders>().ok()) {
-        let pairs: Vec<_> = headers.get().pairs(headers.py()).collect();
-        return Ok(read(status, &pairs, now));
+    if let Some(headers) = headers.filter(|headers| !headers.is_instance_of::<PyDict>())
+        && let Ok(pairs) = headers.extract::<Vec<(PyBackedBytes, PyBackedBytes)>>()
+    {
+        let texts: Vec<_> =
+            pairs.iter().map(|(name, value)| (raw_text(name), raw_text(value))).collect();
+        return Ok(read(status, &texts, now));
     }
     let given = headers.map_or_else(|| Ok(Vec::new()), pairs_of)?;
     let pairs: Vec<_> = given
@@ -34,6 +39,14 @@ pub(crate) fn response(
 fn read(status: u16, headers: &[(Cow<'_, str>, Cow<'_, str>)], now: Option<f64>) -> Response {
     let borrowed = headers.iter().map(|(name, value)| (name.as_ref(), value.as_ref()));
     Response::new(ERROR_TABLES, status, borrowed, now)
+}
+
+/// Return a name or a value of the wire.  Bytes that are not UTF-8 are read as ISO 8859-1.  Source: RFC 9110, section 5.5.
+fn raw_text(bytes: &[u8]) -> Cow<'_, str> {
+    match str::from_utf8(bytes) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => Cow::Owned(bytes.iter().copied().map(char::from).collect()),
+    }
 }
 
 type Pair<'py> = (Bound<'py, PyString>, Bound<'py, PyString>);

@@ -47,10 +47,6 @@ impl<T> TryLock<T> {
         }
         Ok(Guard { value, poisoned: &self.poisoned })
     }
-
-    pub(crate) fn get_mut(&mut self) -> &mut T {
-        self.value.get_mut()
-    }
 }
 
 impl<T> Guard<'_, T> {

@@ -1,7 +1,8 @@
 //! Bounds of everything that a hostile stream can make grow.
 //!
 //! A stream that reaches a bound ends in `error{protocol_error}`, whose message names the limit.  Content received before is
-//! kept.  The default of `event_bytes` comes from framing-sse.md, part 3: real signatures and inline images exceed 1 MiB.
+//! kept.  The default of `event_bytes` comes from docs/protocols/decoding.md#limits: real signatures and
+//! inline images exceed 1 MiB.
 
 /// Bounds of one stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,4 +1,4 @@
-//! Grammar of an AG-UI run (protocols/encode.md, section 7).
+//! Grammar of an AG-UI run (docs/protocols/encoding.md#ag-ui).
 //!
 //! In: events of server-sent events without names.  Out: the first broken rule.
 //!

@@ -1,4 +1,4 @@
-//! Grammar of the UI message stream of Vercel's `ai`, version 1 (protocols/encode.md, section 8).
+//! Grammar of the UI message stream of Vercel's `ai`, version 1 (docs/protocols/encoding.md#ai-sdk).
 //!
 //! In: events of server-sent events without names.  Out: the first broken rule.
 //!

@@ -1,4 +1,4 @@
-//! Grammar of an Anthropic Messages stream (protocols/encode.md, section 3).
+//! Grammar of an Anthropic Messages stream (docs/protocols/encoding.md#anthropic-messages).
 //!
 //! In: events of server-sent events, named by their `type`.  Out: the first broken rule.
 //!

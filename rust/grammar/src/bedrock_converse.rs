@@ -1,4 +1,4 @@
-//! Grammar of a Bedrock ConverseStream (protocols/encode.md, section 10).
+//! Grammar of a Bedrock ConverseStream (docs/protocols/encoding.md#bedrock-converse).
 //!
 //! In: frames of an AWS event stream.  Out: the first broken rule.
 //!

@@ -2,9 +2,9 @@
 //!
 //! In: bytes in any chunking.  Out: events, or a description of the broken rule.
 //!
-//! Laws: only the form that protocols/encode.md prescribes is accepted, although a reader would accept more.  An unfinished
-//! event is buffered up to [`MAX_EVENT_BYTES`], and each byte is read a constant number of times.  The readers share no code
-//! with the framings of the decoder, so that a mistake of one does not hide in the other.
+//! Laws: only the form that docs/protocols/encoding.md#e13 prescribes is accepted, although a reader would accept more.  An
+//! unfinished event is buffered up to [`MAX_EVENT_BYTES`], and each byte is read a constant number of times.  The readers
+//! share no code with the framings of the decoder, so that a mistake of one does not hide in the other.
 
 use super::aws_frames::AwsFrames;
 use super::event::{Event, MAX_EVENT_BYTES, hold, utf8};

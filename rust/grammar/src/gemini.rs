@@ -1,4 +1,4 @@
-//! Grammar of a Gemini stream (protocols/encode.md, section 5), as server-sent events or as a JSON array.
+//! Grammar of a Gemini stream (docs/protocols/encoding.md#gemini), as server-sent events or as a JSON array.
 //!
 //! In: events without names.  Out: the first broken rule.
 //!

@@ -1,4 +1,4 @@
-//! Grammar of langchain-core's content-block events (protocols/encode.md, section 9), one JSON object a line.
+//! Grammar of langchain-core's content-block events (docs/protocols/encoding.md#langchain), one JSON object a line.
 //!
 //! In: lines.  Out: the first broken rule.
 //!

@@ -8,11 +8,11 @@
 //!
 //! In: a body in any chunking.  Out: the first violation, with the number of its event.
 //!
-//! Laws: the same bytes give the same verdict in any chunking.  A checker is as strict as protocols/encode.md and shares no
-//! code with the writers.  Memory is bounded, and each byte is read a constant number of times.  Parts that a provider of the
-//! target's own dialect made pass with any content, but under the structural rules.
+//! Laws: the same bytes give the same verdict in any chunking.  A checker is as strict as docs/protocols/encoding.md and
+//! shares no code with the writers.  Memory is bounded, and each byte is read a constant number of times.  Parts that a
+//! provider of the target's own dialect made pass with any content, but under the structural rules.
 //!
-//! Source: protocols/encode.md.
+//! Source: docs/protocols/encoding.md.
 
 mod ag_ui;
 mod ai_sdk;

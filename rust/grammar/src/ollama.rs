@@ -1,4 +1,4 @@
-//! Grammar of an Ollama stream (protocols/encode.md, section 6): `/api/chat`, and `/api/generate` with a flag.
+//! Grammar of an Ollama stream (docs/protocols/encoding.md#ollama): `/api/chat`, and `/api/generate` with a flag.
 //!
 //! In: lines.  Out: the first broken rule.
 //!

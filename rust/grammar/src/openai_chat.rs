@@ -1,4 +1,4 @@
-//! Grammar of an OpenAI Chat Completions stream (protocols/encode.md, section 2).
+//! Grammar of an OpenAI Chat Completions stream (docs/protocols/encoding.md#openai-chat).
 //!
 //! In: events of server-sent events without names.  Out: the first broken rule.
 //!

@@ -1,4 +1,4 @@
-//! Grammar of an OpenAI Responses stream (protocols/encode.md, section 4).
+//! Grammar of an OpenAI Responses stream (docs/protocols/encoding.md#openai-responses).
 //!
 //! In: events of server-sent events, named by their `type`.  Out: the first broken rule.
 //!

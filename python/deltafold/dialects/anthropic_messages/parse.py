@@ -1,7 +1,7 @@
 """Parser of request bodies of Anthropic's Messages API; the inverse of `render.py`.
 
 Law: a user message with tool results becomes two messages: the results, and the rest.
-Source: the protocol notes on anthropic-messages, parts 2 and 7.
+Source: docs/protocols/anthropic-messages.md#blocks, docs/protocols/anthropic-messages.md#request.
 """
 
 from base64 import b64encode

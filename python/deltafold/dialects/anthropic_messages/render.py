@@ -5,8 +5,8 @@ turns of one speaker are one message. The results of all calls of a turn go into
 before any text. Thinking is sent back with its signature or dropped, unless the vendor binds
 thinking to tools instead. Blank text is dropped, but not between two blocks of thinking. A body has
 at most four cache marks, and no mark lives longer than a mark before it.
-Source: the Messages API reference, summarised in the protocol notes on anthropic-messages, part 7
-(read 2026-11).
+Source: the Messages API reference (read 2026-11); docs/protocols/anthropic-messages.md#request,
+docs/protocols/anthropic-messages.md#replay.
 """
 
 import dataclasses

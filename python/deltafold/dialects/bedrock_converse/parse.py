@@ -1,7 +1,7 @@
 """The body of Amazon Bedrock's Converse to messages; the mirror of `render.py`.
 
 Law: cache marks are blocks among the others and stay where they are.
-Source: the protocol notes on bedrock-converse, part 6.
+Source: docs/protocols/bedrock-converse.md#request.
 """
 
 from base64 import b64encode

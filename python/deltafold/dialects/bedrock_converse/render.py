@@ -3,8 +3,8 @@
 Laws: `system` is separate from the turns. Speakers alternate. The results of all calls of a turn go
 into the next user message, before all other blocks. Blank text is dropped. Bytes are base64 text,
 which is their form in JSON. The path names the model.
-Source: the Converse reference, summarised in the protocol notes on bedrock-converse, part 6 (read
-2026-11); the service model of botocore for formats, patterns and lengths.
+Source: the Converse reference (read 2026-11); the service model of botocore for formats, patterns
+and lengths; docs/protocols/bedrock-converse.md#request.
 """
 
 import re

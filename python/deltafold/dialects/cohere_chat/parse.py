@@ -1,7 +1,7 @@
 """Parser of request bodies of Cohere's Chat, version 2; the inverse of `render.py`.
 
 Law: a plan is reasoning that is sent back as a plan. Citations are annotations of the first text.
-Source: the protocol notes on cohere-chat, part 5.
+Source: docs/protocols/cohere-chat.md#request.
 """
 
 import json

@@ -3,8 +3,8 @@
 Laws: system messages keep their position. Each result is a separate `tool` message, directly after
 the calls. A plan is sent back as a plan and thinking as thinking, both only to the model that
 produced them.
-Source: the Chat reference, summarised in the protocol notes on cohere-chat, part 5 (read 2026-11);
-the types of the official client.
+Source: the Chat reference (read 2026-11); the types of the official client;
+docs/protocols/cohere-chat.md#request.
 """
 
 from functools import partial

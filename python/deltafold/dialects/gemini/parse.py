@@ -3,7 +3,8 @@
 Laws: names may be in snake case, as some proxies send them. A call without an id gets one, and a
 response answers the oldest unanswered call of its name. The placeholder of a signature is not kept
 as a signature.
-Source: the protocol notes on gemini, parts 2, 4 and 8.
+Source: docs/protocols/gemini.md#parts, docs/protocols/gemini.md#call-ids,
+docs/protocols/gemini.md#request.
 """
 
 from typing import Final, cast

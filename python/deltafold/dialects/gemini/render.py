@@ -4,8 +4,9 @@ Laws: system messages are separate. Parts are sent back unchanged, each with its
 are neither merged nor moved. The results of a turn's calls are one content directly after the turn,
 in the order of the calls. The path names the model. An answer that paused at the end of the history
 is not sent: its token goes back in its place.
-Source: the generateContent reference, summarised in the protocol notes on gemini, parts 2, 4 and 8
-(read 2026-11); the rule for names is that of the official client's `FunctionDeclaration.name`.
+Source: the generateContent reference (read 2026-11); docs/protocols/gemini.md#request,
+docs/protocols/gemini.md#replay, docs/protocols/gemini.md#call-ids; the rule for names is that of
+the official client's `FunctionDeclaration.name`.
 """
 
 import dataclasses

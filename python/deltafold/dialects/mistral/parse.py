@@ -2,7 +2,8 @@
 
 Law: contents, a few names of members, and the mark of an answer to be continued differ from
 openai-chat.
-Source: the protocol notes on mistral, parts 1, 2 and 6.
+Source: docs/protocols/mistral.md#contents, docs/protocols/mistral.md#calls,
+docs/protocols/mistral.md#request.
 """
 
 from functools import partial

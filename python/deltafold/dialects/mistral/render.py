@@ -3,8 +3,8 @@
 Laws: the body has the form of openai-chat, with these differences. The limit is `max_tokens`, the
 seed `random_seed`. Ids of calls have nine letters and digits. A result names its tool. Thinking is
 sent back as the list in which it arrived. An answer to be continued has `prefix`.
-Source: the Mistral reference, summarised in the protocol notes on mistral, parts 2 and 6 (read
-2026-11); the types of the official client.
+Source: the Mistral reference (read 2026-11); the types of the official client;
+docs/protocols/mistral.md#request.
 """
 
 from collections.abc import Mapping

@@ -2,7 +2,7 @@
 
 Law: a call without an id gets one, and the oldest unanswered call of a name is the one that a
 result answers.
-Source: the protocol notes on ollama, parts 1 and 5.
+Source: docs/protocols/ollama.md#stream, docs/protocols/ollama.md#request.
 """
 
 from functools import partial

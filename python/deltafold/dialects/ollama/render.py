@@ -2,7 +2,7 @@
 
 Laws: arguments are objects. Each result is a separate message, in the order of the calls. Images
 are beside the text, as bare base64. Thinking is sent back while a tool loop is open.
-Source: the Ollama API reference, summarised in the protocol notes on ollama, part 5 (read 2026-11).
+Source: the Ollama API reference (read 2026-11); docs/protocols/ollama.md#request.
 """
 
 from collections.abc import Sequence

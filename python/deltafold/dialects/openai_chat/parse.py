@@ -1,7 +1,7 @@
 """Parser of request bodies of OpenAI's Chat Completions API; the inverse of `render.py`.
 
 Law: the member that holds the reasoning of an assistant's message sets `replay_reasoning`.
-Source: the protocol notes on openai-chat, parts 6 and 8.
+Source: docs/protocols/openai-chat.md#reasoning, docs/protocols/openai-chat.md#request.
 """
 
 from collections.abc import Callable, Sequence

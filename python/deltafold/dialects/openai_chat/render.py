@@ -5,8 +5,9 @@ later ones become texts of the user. Each result is a separate `tool` message, d
 the message of the calls. Content that a tool message cannot carry follows in a user message.
 Arguments are sent back as the original text if that text is an object. Usage is requested, because
 providers send it only on request.
-Source: the Chat Completions reference, summarised in the protocol notes on openai-chat, part 8
-(read 2026-11); the lengths of ids and names are those that the API's errors name.
+Source: the Chat Completions reference (read 2026-11); docs/protocols/openai-chat.md#request,
+docs/protocols/openai-chat.md#replay; the lengths of ids and names are those that the API's errors
+name.
 """
 
 import dataclasses

@@ -2,7 +2,7 @@
 
 Laws: all items of the assistant between two user messages become one message. An item of the
 provider keeps all members beside its text or arguments.
-Source: the protocol notes on openai-responses, parts 3 and 6.
+Source: docs/protocols/openai-responses.md#items, docs/protocols/openai-responses.md#request.
 """
 
 from typing import Final, cast

@@ -10,8 +10,9 @@ result of a call that a program made names that program, as the call does.
 Reasoning that is neither encrypted nor plain text is sent back only if the provider stored it. If
 it is left out, the items after it lose their ids, because the API refuses them without the
 reasoning.
-Source: the Responses reference, summarised in the protocol notes on openai-responses, part 6, and
-the types of openai 3.57 and of openai-agents, which copies the caller (read 2026-11); the lengths
+Source: the Responses reference, and the types of openai 3.57 and of openai-agents, which copies the
+caller (read 2026-11); docs/protocols/openai-responses.md#request,
+docs/protocols/openai-responses.md#replay; the lengths
 of ids and names are those that the API's errors name.
 """
 

@@ -92,7 +92,7 @@ closed_list! {
 }
 
 closed_list! {
-    /// Cause of a failed stream, see mapping.md, section 6.
+    /// Cause of a failed stream, see docs/protocols/decoding.md#errors.
     ErrorCode {
         /// The key is missing or wrong.
         Authentication = "authentication",

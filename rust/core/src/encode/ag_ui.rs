@@ -8,7 +8,7 @@
 //!
 //! Laws: parts may interleave, each under its id.  Everything is ended before RUN_FINISHED; RUN_ERROR may leave parts open.
 //! No optional member is null.
-//! Source: docs.ag-ui.com, "Events"; `verifyEvents` of the official client (protocols/encode.md, section 7).
+//! Source: docs.ag-ui.com, "Events"; `verifyEvents` of the official client (docs/protocols/encoding.md#ag-ui).
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -6,7 +6,7 @@
 //!
 //! Laws: parts may interleave, each under its id, with a start and an end.  No optional member is null.  An error is a part,
 //! and only the end marker follows it.
-//! Source: the schema `uiMessageChunkSchema` of `ai` 7 (protocols/encode.md, section 8).
+//! Source: the schema `uiMessageChunkSchema` of `ai` 7 (docs/protocols/encoding.md#ai-sdk).
 
 use std::collections::BTreeMap;
 

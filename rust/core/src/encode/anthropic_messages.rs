@@ -7,7 +7,8 @@
 //! Laws: blocks are numbered densely and come one after another.  Each starts and stops once, and its deltas fit its type.
 //! `message_delta` waits for the terminal.  `error` ends the stream; open blocks stay open, because a finished block keeps
 //! Claude Code from asking again.
-//! Source: docs.claude.com, "Streaming Messages"; types of the official clients (protocols/encode.md, section 3).
+//! Source: docs.claude.com, "Streaming Messages"; types of the official clients
+//! (docs/protocols/encoding.md#anthropic-messages).
 
 use crate::contract::{ErrorCode, Failure};
 use crate::dialect::anthropic_messages::facts::FACTS;

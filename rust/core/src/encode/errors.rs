@@ -11,7 +11,7 @@ pub fn message<'a>(failure: &Failure<&'a str>) -> &'a str {
 
 /// Write the members of an error object of OpenAI: `message`, `type`, `param`, `code`.
 ///
-/// Source: platform.openai.com, "Error codes" (protocols/encode.md, section 12).
+/// Source: platform.openai.com, "Error codes" (docs/protocols/encoding.md#errors).
 pub fn openai_members(
     object: &mut ObjectWriter<'_>,
     table: &ErrorCodes,
@@ -59,7 +59,7 @@ pub fn plain_refusal(failure: &Failure<&str>) -> (u16, String) {
 
 /// Return the HTTP status of an error code.
 ///
-/// Source: protocols/encode.md, section 12.
+/// Source: docs/protocols/encoding.md#errors.
 pub fn status(code: ErrorCode) -> u16 {
     match code {
         ErrorCode::Authentication => 401,

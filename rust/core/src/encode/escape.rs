@@ -1,6 +1,7 @@
 //! Writing of texts and of foreign JSON, so that no reader of lines cuts inside an event.
 //!
-//! Laws: U+0085, U+2028 and U+2029 are escaped, because line splitters in Python cut there (protocols/encode.md, E13).
+//! Laws: U+0085, U+2028 and U+2029 are escaped, because line splitters in Python cut there
+//! (docs/protocols/encoding.md#e13).
 //! Foreign JSON loses its white space, which may hold line breaks.
 
 use crate::json::write_escape;

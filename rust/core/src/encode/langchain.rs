@@ -6,7 +6,7 @@
 //!
 //! Laws: blocks are numbered densely in the order in which they start.  Every block is finished with its whole content, in the order of the parts,
 //! because the accumulator keeps the order of finishes.  A failure is the event `error`; an adapter must raise it.
-//! Source: langchain-protocol and `chat_model_stream` of langchain-core (protocols/encode.md, section 9).
+//! Source: langchain-protocol and `chat_model_stream` of langchain-core (docs/protocols/encoding.md#langchain).
 
 use std::collections::BTreeMap;
 

@@ -10,7 +10,7 @@
 //! decides the order: which parts are open together, when a call is written, when the stream ends.  Each target has a module
 //! of its name with its writer, which takes the tables of its dialect, and a row in [`TARGETS`].
 //!
-//! Laws (protocols/encode.md, section 1):
+//! Laws (docs/protocols/encoding.md#laws):
 //! - The same deltas give the same bytes, however they were batched.
 //! - A stream begins with its head and ends in one terminal.  A failure of the source is the target's own error, and last.
 //! - Nothing is made up.  What the target cannot say becomes a note.

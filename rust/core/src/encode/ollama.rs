@@ -6,7 +6,7 @@
 //!
 //! Laws: every record has `message`.  Calls are whole, and their arguments are objects.  They wait for the finish reason, because
 //! no word of Ollama keeps a client from running them.  One record says `done`, the last one.
-//! Source: the API document of Ollama's repository; types of the official clients (protocols/encode.md, section 6).
+//! Source: the API document of Ollama's repository; types of the official clients (docs/protocols/encoding.md#ollama).
 
 use crate::contract::{Failure, Logprobs};
 use crate::dialect::ollama::facts::FACTS;

@@ -2,7 +2,7 @@
 //!
 //! In: lawful deltas with their places in the message.  Out: calls of a [`Writer`], and the HTTP status.
 //!
-//! Laws (protocols/encode.md, E2 to E8):
+//! Laws (docs/protocols/encoding.md#e2 to docs/protocols/encoding.md#e8):
 //! - Nothing is written before the first delta that is neither `start` nor `usage`.  If that is a failure, the answer is an HTTP
 //!   error.
 //! - Parts that the grammar forbids to interleave wait, in the order of their numbers; all others are written at once.

@@ -1,7 +1,7 @@
 //! Provider state: written for its own dialect, or carried through a client in an envelope.
 //!
-//! Laws: state of one dialect is never shown to another as its own (protocols/encode.md, E9).  The same holds for the secrets
-//! of a model that `Settings::own_models` leaves out; ids and other members of the dialect stay.
+//! Laws: state of one dialect is never shown to another as its own (docs/protocols/encoding.md#e9).  The same holds
+//! for the secrets of a model that `Settings::own_models` leaves out; ids and other members of the dialect stay.
 
 use std::collections::BTreeSet;
 

@@ -25,7 +25,7 @@ pub(super) fn draft(target: &Target, settings: Settings, objects: bool) -> Draft
 
 /// Return the headers of an answer; without a framing, of a whole body.
 ///
-/// Source: protocols/encode.md, E15 and section 12.
+/// Source: docs/protocols/encoding.md#e15, docs/protocols/encoding.md#errors.
 pub(super) fn headers(
     target: &str,
     status: u16,

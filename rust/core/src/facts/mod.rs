@@ -9,8 +9,8 @@
 //! - A row without a word is explicit, and may name the word that an encoder writes instead.
 //! - A word occurs in one row only.
 //!
-//! Sources: mapping of finish reasons, usage and error codes (protocols/mapping.md sections 4 to 6), words to write
-//! (protocols/encode.md sections 11 and 12).
+//! Sources: mapping of finish reasons, usage and error codes (docs/protocols/decoding.md#facts), words to write
+//! (docs/protocols/encoding.md#finish-reasons, docs/protocols/encoding.md#errors).
 
 mod members;
 mod paths;

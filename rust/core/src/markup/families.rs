@@ -2,7 +2,7 @@
 //!
 //! Law: each literal begins with `<` or `[`, because the search stops only at these bytes.
 //!
-//! Source: inline-markup.md; each row names its section.
+//! Source: docs/protocols/inline-markup.md; each row names its section.
 
 use super::block::{Block, Undecided};
 use super::gemma::GemmaBlock;
@@ -99,7 +99,7 @@ const ROW: Family = Family {
 
 /// All families.
 pub const FAMILIES: &[Family] = &[
-    // Section 2: reasoning only.
+    // docs/protocols/inline-markup.md#reasoning
     Family {
         name: "think",
         literals: &[
@@ -118,7 +118,7 @@ pub const FAMILIES: &[Family] = &[
         ],
         ..ROW
     },
-    // Section 3.
+    // docs/protocols/inline-markup.md#json
     Family { name: "qwen-json", literals: QWEN_JSON, ..ROW },
     Family {
         name: "hermes",
@@ -132,7 +132,7 @@ pub const FAMILIES: &[Family] = &[
         ],
         ..ROW
     },
-    // Section 4.
+    // docs/protocols/inline-markup.md#xml
     Family {
         name: "qwen-xml",
         literals: &[
@@ -143,7 +143,7 @@ pub const FAMILIES: &[Family] = &[
         ],
         ..ROW
     },
-    // Section 7.
+    // docs/protocols/inline-markup.md#python
     Family {
         name: "llama",
         literals: &[
@@ -171,7 +171,8 @@ pub const FAMILIES: &[Family] = &[
         ],
         ..ROW
     },
-    // Section 8.
+    // docs/protocols/inline-markup.md#named, docs/protocols/inline-markup.md#gemma and
+    // docs/protocols/inline-markup.md#mistral-cohere
     Family {
         name: "mistral",
         literals: &[
@@ -220,7 +221,7 @@ pub const FAMILIES: &[Family] = &[
         ],
         ..ROW
     },
-    // Section 5.
+    // docs/protocols/inline-markup.md#xml
     Family {
         name: "glm",
         literals: &[
@@ -252,7 +253,7 @@ pub const FAMILIES: &[Family] = &[
         ],
         ..ROW
     },
-    // Sections 5 and 6.
+    // docs/protocols/inline-markup.md#named and docs/protocols/inline-markup.md#xml
     Family {
         name: "deepseek",
         literals: &[
@@ -282,7 +283,7 @@ pub const FAMILIES: &[Family] = &[
         calls_in_thinking: true,
         ..ROW
     },
-    // Section 9.
+    // docs/protocols/inline-markup.md#harmony
     Family {
         name: "harmony",
         literals: &[

@@ -5,7 +5,7 @@
 //! Laws: keys are bare.  A text ends at the mark that it began with, whatever else it holds.  A bare value is a number, a
 //! literal, or otherwise a text.
 //!
-//! Source: inline-markup.md section 8; ai.google.dev, "Function calling with Gemma".
+//! Source: docs/protocols/inline-markup.md#gemma; ai.google.dev, "Function calling with Gemma".
 
 use super::json_calls::NAME_BYTES;
 use super::literals::{Found, find, from, here, upto};

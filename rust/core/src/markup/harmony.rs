@@ -9,7 +9,7 @@
 //! Laws: a header is short and names one of the three channels; other text is prose.  A recipient other than `assistant`
 //! makes a call.  The body of a call, up to the next end token, is its arguments.  Each message is a separate part.
 //!
-//! Source: inline-markup.md section 9; cookbook.openai.com, "OpenAI harmony response format".
+//! Source: docs/protocols/inline-markup.md#harmony; cookbook.openai.com, "OpenAI harmony response format".
 
 use super::literals::{Found, find, from, upto};
 use super::writer::{MarkupWriter, Next, Step, next_byte};

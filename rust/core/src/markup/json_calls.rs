@@ -9,7 +9,8 @@
 //! - An object that has no name, or breaks off before it, is prose.
 //! - After a whole object the block may end without a closing tag.
 //!
-//! Source: inline-markup.md sections 3, 7 and 8.
+//! Source: docs/protocols/inline-markup.md#json, docs/protocols/inline-markup.md#python,
+//! docs/protocols/inline-markup.md#mistral-cohere.
 
 use super::literals::{Found, from, here};
 use super::value::Value;

@@ -6,7 +6,7 @@
 //! Laws: no code is evaluated.  Each byte is read a bounded number of times.  Nesting is limited.  `true`, `false` and
 //! `null` of JSON are accepted too.
 //!
-//! Source: inline-markup.md section 7; docs.python.org, "Lexical analysis: literals".
+//! Source: docs/protocols/inline-markup.md#python; docs.python.org, "Lexical analysis: literals".
 
 use super::literals::{blanks, from, upto};
 use crate::json::{Carry, MAX_DEPTH, digit_count, number_end, write_string};

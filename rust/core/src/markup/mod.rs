@@ -21,7 +21,7 @@
 //! - Text that turns out not to be a call is emitted as it was written.
 //! - White space around markup belongs to it.
 //!
-//! Source: inline-markup.md.
+//! Source: docs/protocols/inline-markup.md#engine.
 
 mod block;
 mod families;

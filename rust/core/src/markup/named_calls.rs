@@ -5,7 +5,7 @@
 //! Laws: a name is short and holds only characters that its family writes in names; other text is prose.  Arguments are the
 //! raw text of their object, which ends at its balancing bracket.  `null` means no arguments.
 //!
-//! Source: inline-markup.md sections 6, 7 and 8.
+//! Source: docs/protocols/inline-markup.md#named.
 
 use super::json_calls::NAME_BYTES;
 use super::literals::{Found, from, here, upto};

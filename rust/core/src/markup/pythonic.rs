@@ -5,7 +5,7 @@
 //! Laws: a call is held until its closing parenthesis and then emitted whole.  Arguments have names and literal values;
 //! other text is prose.  No code is evaluated.
 //!
-//! Source: inline-markup.md section 7.
+//! Source: docs/protocols/inline-markup.md#python.
 
 use super::json_calls::NAME_BYTES;
 use super::literal;

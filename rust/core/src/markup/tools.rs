@@ -5,7 +5,7 @@
 //! Laws: schemas are only read, never evaluated.  A parameter without a schema is a string.  A string stays as written
 //! (`007`, `true`).  Text that fits none of its types is a string.
 //!
-//! Source: inline-markup.md section 4, "Coercion order".
+//! Source: docs/protocols/inline-markup.md#types.
 
 use std::collections::HashMap;
 

@@ -9,7 +9,7 @@
 //! - A value of type string is streamed.  Any other value is emitted once it is whole.
 //! - A call without its end stays open, so that it is not run with half its arguments.
 //!
-//! Source: inline-markup.md sections 4 and 5.
+//! Source: docs/protocols/inline-markup.md#xml.
 
 use super::literals::{Found, find, from, here, upto};
 use super::tools::{self, Types};

@@ -1,7 +1,7 @@
 //! Error codes of the closed list from evidence: a provider's word, an HTTP status, a phrase of a message.
 //!
 //! The words of each protocol are in its tables, which the caller passes as [`ErrorTables`].
-//! Source: mapping of error codes (protocols/mapping.md section 6).
+//! Source: mapping of error codes (docs/protocols/decoding.md#errors).
 
 use crate::contract::ErrorCode;
 use crate::facts::ErrorCodes;

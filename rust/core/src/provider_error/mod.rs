@@ -12,7 +12,7 @@
 //!
 //! Many servers call every 4xx an "invalid request", so a more specific word or status wins over this word.
 //! `x-should-retry` overrides `retryable`.
-//! Source: mapping of error codes and retry-after (protocols/mapping.md sections 6 and 7).
+//! Source: docs/protocols/decoding.md#errors, docs/protocols/decoding.md#retry-after.
 
 mod body;
 mod codes;

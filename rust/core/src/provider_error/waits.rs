@@ -3,7 +3,7 @@
 //! In: header values, members of an error body, an error message.  Out: seconds.
 //!
 //! Laws: a value that is negative, not finite or unreadable is ignored.  A wait beyond one day becomes one day.
-//! Source: mapping of retry-after (protocols/mapping.md section 7); the rate-limit headers of the API references of OpenAI
+//! Source: docs/protocols/decoding.md#retry-after; the rate-limit headers of the API references of OpenAI
 //! and Anthropic (read 2026-11).
 
 use time::OffsetDateTime;

@@ -24,7 +24,7 @@ fn reader(target: &Target) -> Option<&'static str> {
 
 /// Returns the word that a client of the target reads for a finish reason.
 ///
-/// Source: protocols/encode.md, section 11.
+/// Source: docs/protocols/encoding.md#finish-reasons.
 fn finish_reason<'a>(target: &str, reason: &'a str) -> &'a str {
     match (target, reason) {
         ("openai-chat" | "ollama" | "ollama-generate" | "bedrock-converse", "pause") => "length",

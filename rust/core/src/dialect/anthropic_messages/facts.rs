@@ -1,6 +1,6 @@
 //! Facts of the Anthropic Messages API.
 //!
-//! Source: docs.claude.com, "Handling stop reasons", "Errors" and "Messages: usage" (protocols/mapping.md sections 4 to 6).
+//! Source: docs.claude.com, "Handling stop reasons", "Errors" and "Messages: usage" (docs/protocols/decoding.md#facts).
 
 use crate::contract::{ErrorCode, FinishReason};
 use crate::facts::{ErrorCodes, Facts, FinishReasons, Row, UsageTable, usage_rows};

@@ -1,7 +1,7 @@
 //! Facts of Amazon Bedrock's Converse API.
 //!
-//! Source: docs.aws.amazon.com, "ConverseStream: MessageStopEvent, TokenUsage, Errors" (protocols/mapping.md sections 4 to
-//! 6).
+//! Source: docs.aws.amazon.com, "ConverseStream: MessageStopEvent, TokenUsage, Errors"
+//! (docs/protocols/decoding.md#facts).
 
 use crate::contract::{ErrorCode, FinishReason};
 use crate::facts::{ErrorCodes, Facts, FinishReasons, Row, UsageTable, usage_rows};

@@ -1,7 +1,8 @@
 //! Facts of the completion bodies of Amazon Bedrock's InvokeModel (Titan, Llama, Mistral, Cohere), decode only.
 //!
 //! Other bodies of InvokeModel use the protocol of another dialect, and the facts of that dialect.
-//! Source: docs.aws.amazon.com, "Inference request parameters and response fields" (protocols/mapping.md sections 4 and 5).
+//! Source: docs.aws.amazon.com, "Inference request parameters and response fields"
+//! (docs/protocols/decoding.md#facts).
 
 use crate::contract::{ErrorCode, FinishReason};
 use crate::dialect::bedrock_converse::facts as bedrock_converse;

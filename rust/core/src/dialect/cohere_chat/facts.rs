@@ -1,7 +1,7 @@
 //! Facts of Cohere Chat, both versions.
 //!
 //! Its error bodies contain no code, so that only the HTTP status identifies the error.
-//! Source: docs.cohere.com, "Chat with streaming", "Errors" (protocols/mapping.md sections 4 to 6).
+//! Source: docs.cohere.com, "Chat with streaming", "Errors" (docs/protocols/decoding.md#facts).
 
 use crate::contract::{ErrorCode, FinishReason};
 use crate::facts::{ErrorCodes, Facts, FinishReasons, Row, UsageTable, usage_rows};

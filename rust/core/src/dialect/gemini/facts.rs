@@ -1,8 +1,8 @@
 //! Facts of Gemini's `generateContent`.
 //!
 //! Two services send finish reasons as numbers.  The tables list the numbers on which both agree.
-//! Source: ai.google.dev, "GenerateContentResponse: FinishReason, UsageMetadata"; google.rpc.Code (protocols/mapping.md
-//! sections 4 to 6).
+//! Source: ai.google.dev, "GenerateContentResponse: FinishReason, UsageMetadata"; google.rpc.Code
+//! (docs/protocols/decoding.md#facts).
 
 use crate::contract::{ErrorCode, FinishReason};
 use crate::facts::{ErrorCodes, Facts, FinishReasons, Row, UsageTable, usage_rows};

@@ -1,6 +1,6 @@
 //! Facts of Gemini's Interactions API.  The words of the finish reasons are the statuses of an interaction.
 //!
-//! Source: ai.google.dev, "Interactions API: Interaction" (protocols/mapping.md sections 4 and 5).
+//! Source: ai.google.dev, "Interactions API: Interaction" (docs/protocols/decoding.md#facts).
 
 use crate::contract::{ErrorCode, FinishReason};
 use crate::dialect::gemini::facts as gemini;

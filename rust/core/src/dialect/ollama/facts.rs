@@ -1,7 +1,7 @@
 //! Facts of Ollama.
 //!
 //! Its error bodies hold only a text.
-//! Source: the API document of Ollama's repository (protocols/mapping.md sections 4 to 6).
+//! Source: the API document of Ollama's repository (docs/protocols/decoding.md#facts).
 
 use crate::contract::FinishReason;
 use crate::dialect::cohere_chat::facts as cohere_chat;

@@ -2,7 +2,7 @@
 //!
 //! A comment names the vendor of a member or word that OpenAI does not send.
 //! Source: platform.openai.com, "Chat Completions", "Error codes"; the servers' documents and recordings
-//! (protocols/mapping.md sections 4 to 6).
+//! (docs/protocols/decoding.md#facts).
 
 use crate::contract::{ErrorCode, FinishReason};
 use crate::facts::{ErrorCodes, Facts, FinishReasons, Row, UsageTable, usage_rows};

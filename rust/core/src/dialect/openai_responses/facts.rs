@@ -2,7 +2,7 @@
 //!
 //! The words of the finish reasons are those of `incomplete_details.reason`.  A response that ended normally has the status
 //! `completed`.
-//! Source: platform.openai.com, "Responses: the response object" (protocols/mapping.md sections 4 to 6).
+//! Source: platform.openai.com, "Responses: the response object" (docs/protocols/decoding.md#facts).
 
 use std::borrow::Cow;
 

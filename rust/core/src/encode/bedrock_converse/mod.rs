@@ -6,7 +6,7 @@
 //!
 //! Laws: blocks are numbered densely and come one after another.  Text and reasoning have no start.  `metadata` is required
 //! and last.  An error is an exception frame.
-//! Source: docs.aws.amazon.com, "ConverseStream"; botocore's model (protocols/encode.md, section 10).
+//! Source: docs.aws.amazon.com, "ConverseStream"; botocore's model (docs/protocols/encoding.md#bedrock-converse).
 
 mod blocks;
 

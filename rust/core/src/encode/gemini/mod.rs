@@ -6,7 +6,7 @@
 //!
 //! Laws: every chunk has a part, because the clients' chats forget the answer after one without.  A call is one part, at its
 //! end.  The last part of a text carries its signature.  No comment and no end marker is written.
-//! Source: ai.google.dev, "GenerateContentResponse"; types of the official clients (protocols/encode.md, section 5).
+//! Source: ai.google.dev, "GenerateContentResponse"; types of the official clients (docs/protocols/encoding.md#gemini).
 
 mod logprobs;
 mod parts;

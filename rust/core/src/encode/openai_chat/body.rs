@@ -4,7 +4,7 @@
 //!
 //! Laws: a message has one text, one reasoning and one refusal, in which the parts are joined.  Token counts and lists of
 //! sources belong to the body.
-//! Source: platform.openai.com, "Chat: the chat completion object" (protocols/encode.md, section 2).
+//! Source: platform.openai.com, "Chat: the chat completion object" (docs/protocols/encoding.md#openai-chat).
 
 use super::media::{Medium, Sources, is_transcript, medium, with_transcript};
 use super::members::{

@@ -6,7 +6,8 @@
 //!
 //! Laws: only the head contains the role.  Calls are numbered densely and written one after another.  An error ends the
 //! stream without `[DONE]`.
-//! Source: platform.openai.com, "Chat: streaming"; types of the official clients (protocols/encode.md, section 2).
+//! Source: platform.openai.com, "Chat: streaming"; types of the official clients
+//! (docs/protocols/encoding.md#openai-chat).
 
 mod body;
 mod media;

@@ -14,7 +14,7 @@
 //! Skeletons are empty, done forms repeat everything, and the last event repeats the done items.  Ids are fixed when an item
 //! opens.
 //! Source: platform.openai.com, "Responses: streaming events"; types of the official clients; Codex's parser
-//! (protocols/encode.md, section 4).
+//! (docs/protocols/encoding.md#openai-responses).
 
 mod item;
 mod parts;

@@ -1,4 +1,4 @@
-//! The checkers of the output of deltafold: good streams written by hand from protocols/encode.md, and for each target a table of
+//! The checkers of the output of deltafold: good streams written by hand from docs/protocols/encoding.md, and for each target a table of
 //! streams that differ from a good one in one place, with the words that name the defect.
 //!
 //! A stream is written as one line an event, which [`encode`] puts into the framing of its target.

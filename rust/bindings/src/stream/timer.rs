@@ -7,7 +7,6 @@
 
 use std::time::Instant;
 
-use deltafold::memory::{self, Report};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 
@@ -108,15 +107,6 @@ fn class(gap: u64) -> u32 {
 impl StreamTimer {
     pub(crate) fn new(clock: Option<Py<PyAny>>) -> Self {
         Self { clock: Callback::new(clock), made: Instant::now(), state: TryLock::default() }
-    }
-
-    /// Report the memory that a read needs, beside the timer's own.
-    pub(crate) fn memory(&self, report: &mut Report<'_>) {
-        if let Ok(state) = self.state.try_lock()
-            && let Some(gap) = state.times.gaps.get(state.last)
-        {
-            memory::of(gap, report);
-        }
     }
 
     fn now(&self, py: Python<'_>) -> PyResult<u64> {

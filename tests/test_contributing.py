@@ -1,4 +1,4 @@
-"""The list of files for a new dialect in CONTRIBUTING.md, against the files of every dialect."""
+"""The lists of files in CONTRIBUTING.md, against the files of every dialect and every target."""
 
 import re
 from pathlib import Path
@@ -6,17 +6,22 @@ from typing import Final
 
 import pytest
 
+from deltafold import target_names
 from deltafold.dialects import DIALECTS
 
 ROOT: Final = Path(__file__).parents[1]
-SECTION: Final = (
-    (ROOT / "CONTRIBUTING.md")
-    .read_text(encoding="utf-8")
-    .partition("## Add a dialect")[2]
-    .partition("## Add a vendor")[0]
-)
-FILES: Final = re.findall(r"^\| \d+ \| `([^`]+)` \|", SECTION, re.MULTILINE)
+TEXT: Final = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+
+
+def listed(section: str) -> list[str]:
+    """Return the first file of each row of a section."""
+    text = TEXT.partition(f"## {section}\n")[2].partition("\n## ")[0]
+    return re.findall(r"^\| \d+ \| `([^`]+)`", text, re.MULTILINE)
+
+
+FILES: Final = listed("Add a dialect")
 MOST_FILES: Final = 12
+TARGET_FILES: Final = listed("Add a target")
 
 # Mistral's stream is openai-chat with quirks, so that it has no decoder of its own.
 DECODED: Final = [name for name in DIALECTS if name != "mistral"]
@@ -33,11 +38,24 @@ def test_every_listed_file_exists(dialect: str) -> None:
     assert not missing
 
 
+# Gemini's array and Ollama's older path are forms of one writer.
+@pytest.mark.parametrize("target", sorted({*target_names()} - {"gemini-array", "ollama-generate"}))
+def test_every_listed_file_of_a_target_exists(target: str) -> None:
+    files = [ROOT / file.replace("<name>", target.replace("-", "_")) for file in TARGET_FILES]
+    assert len(files) == 4
+    missing = [
+        file
+        for file in files
+        if not file.is_file() and not (file.with_suffix("") / "mod.rs").is_file()
+    ]
+    assert not missing
+
+
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_no_other_file_of_the_package_names_the_settings_of_a_dialect(dialect: str) -> None:
     """Find a file that a new dialect would have to touch, beside those in the list."""
     row = DIALECTS[dialect]
-    listed = {ROOT / file.replace("<name>", dialect.replace("-", "_")) for file in FILES}
+    files = {ROOT / file.replace("<name>", dialect.replace("-", "_")) for file in FILES}
     naming = {
         file
         for file in (ROOT / "python" / "deltafold").rglob("*.py")
@@ -45,4 +63,4 @@ def test_no_other_file_of_the_package_names_the_settings_of_a_dialect(dialect: s
     }
     # A local model renders its conversation as openai-chat.
     naming.discard(ROOT / "python" / "deltafold" / "dialects" / "local" / "render.py")
-    assert naming <= listed
+    assert naming <= files

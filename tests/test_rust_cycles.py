@@ -1,7 +1,8 @@
-"""The check for import cycles of Rust modules: the workspace is clean, and a cycle fails."""
+"""What Rust modules and crates may import: no cycle, which the tool finds, and no grammar."""
 
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Final
 
@@ -124,3 +125,9 @@ def test_files_of_one_module_may_not_close_a_cycle_of_modules(tmp_path: Path) ->
         "b.rs": "use crate::a::Low; pub struct B;",
     }
     assert findings(tmp_path, files) == ["modules: a -> b -> a"]
+
+
+def test_no_product_code_depends_on_the_grammar() -> None:
+    for manifest in (rust_cycles.ROOT / "rust").glob("*/Cargo.toml"):
+        needed = tomllib.loads(manifest.read_text(encoding="utf-8"))["dependencies"]
+        assert manifest.parent.name == "fuzz" or "deltafold-grammar" not in needed

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 ROOT: Final = Path(__file__).resolve().parent.parent
-CRATES: Final = ("rust/core/src", "rust/bindings/src")
+CRATES: Final = ("rust/core/src", "rust/grammar/src", "rust/bindings/src")
 
 Module: TypeAlias = tuple[str, ...]
 Graph: TypeAlias = dict[str, set[str]]

@@ -11,14 +11,13 @@ use deltafold::dialect::choices::Followed;
 use deltafold::dialect::protocol::{Frame, Protocol, Wanted};
 use deltafold::dialect::{ERROR_TABLES, anthropic_messages, gemini, openai_chat, openai_responses};
 use deltafold::emit::StreamOptions;
-use deltafold::encode::Settings;
+use deltafold::encode::{self, Encoder, Settings};
 use deltafold::fold::{FoldingOutput, MessageAssembler, Part};
 use deltafold::framing;
 use deltafold::framing::sse::Sse;
 use deltafold::json::Reader;
 use deltafold::limits::Limits;
 use deltafold::provider_error::Response;
-use deltafold::target::{self, Encoder};
 use deltafold::{DeltaBatch, Output};
 
 /// Visit the line ends (LF and CR) and validate the UTF-8 of each feed, as a lower bound.  Returns the number of line ends.
@@ -145,7 +144,7 @@ pub fn fold(options: Options, feeds: &[Vec<u8>]) -> MessageAssembler {
 
 /// Write the feeds in another protocol, and return the number of bytes; 0 if a name is unknown.
 pub fn transcode(options: Options, target: &str, feeds: &[Vec<u8>]) -> usize {
-    let (Some(mut decoder), Some(target)) = (Decoder::new(options), target::find(target)) else {
+    let (Some(mut decoder), Some(target)) = (Decoder::new(options), encode::find(target)) else {
         return 0;
     };
     let mut encoder = Encoder::new(target, Settings::default(), false);

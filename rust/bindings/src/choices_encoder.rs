@@ -3,7 +3,7 @@
 //! In: deltas and batches by the number of their answer.  Out: bytes, or one mapping an event.
 
 use deltafold::contract::Output;
-use deltafold::target::{AnswersEncoder, TARGETS};
+use deltafold::encode::{AnswersEncoder, TARGETS};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};

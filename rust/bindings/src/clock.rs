@@ -43,7 +43,7 @@ impl Timestamp {
 
     /// Return RFC 3339 text in UTC with milliseconds; `None` after the year 9999, which Python cannot hold.
     pub(crate) fn to_rfc3339(self) -> Option<String> {
-        deltafold::date::rfc3339(self.milliseconds())
+        deltafold::encode::rfc3339(self.milliseconds())
     }
 
     /// Return the milliseconds since 1970.

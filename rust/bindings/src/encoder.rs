@@ -7,8 +7,7 @@
 use std::collections::BTreeMap;
 
 use deltafold::contract::{ContractViolation, Delta, ErrorCode, Failure, Output, Payload};
-use deltafold::encode::{Note, Out};
-use deltafold::target::{self, AnswersEncoder, Encoder as Core, Headers, WholeBody};
+use deltafold::encode::{self, AnswersEncoder, Encoder as Core, Headers, Note, Out, WholeBody};
 use pyo3::exceptions::PyTypeError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -524,7 +523,7 @@ pub(crate) fn encode_body<'py>(
     let Choices { settings, .. } = encoder_settings::read(options)?;
     let (core, began) = assembler.get().shared(py)?;
     let created = began.unwrap_or_else(Timestamp::now).milliseconds();
-    let body = target::whole_body(row, settings, created, &core);
+    let body = encode::whole_body(row, settings, created, &core);
     body.map(|body| whole_answer(py, body)).transpose()
 }
 
@@ -551,6 +550,6 @@ pub(crate) fn encode_choices_body<'py>(
     }
     let created = created.unwrap_or_else(Timestamp::now).milliseconds();
     let answers: Vec<_> = cores.iter().map(|(number, core)| (*number, &**core)).collect();
-    let body = target::whole_body_of_answers(row, settings, created, &answers);
+    let body = encode::whole_body_of_answers(row, settings, created, &answers);
     body.map(|body| whole_answer(py, body)).transpose()
 }

@@ -5,8 +5,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use deltafold::encode::{DeclinedCalls, OWN_RESPONSE_FIELDS, Place, Settings, ToolKind, ToolName};
-use deltafold::target::{self, TARGETS, Target};
+use deltafold::encode::{
+    self, DeclinedCalls, OWN_RESPONSE_FIELDS, Place, Settings, TARGETS, Target, ToolKind, ToolName,
+};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyMapping};
@@ -26,7 +27,7 @@ pub(crate) fn target_names() -> Vec<&'static str> {
 
 /// Return the row of a target.
 pub(crate) fn find(py: Python<'_>, name: &str) -> PyResult<&'static Target> {
-    target::find(name).ok_or_else(|| {
+    encode::find(name).ok_or_else(|| {
         let message = format!("unknown target {name:?}; known: {}", target_names().join(", "));
         errors::unknown_dialect(py, &message)
     })
@@ -157,7 +158,10 @@ pub(crate) fn read(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Choices> {
                 settings.declined_calls = declined_calls(&value.extract::<String>()?)?;
             }
             "raw_reasoning" => settings.raw_reasoning = flag()?,
-            "codex" => settings.codex = flag()?,
+            "codex" => {
+                settings.refusals_as_text = flag()?;
+                settings.final_errors_end_turn = settings.refusals_as_text;
+            }
             "incomplete_as_completed" => settings.incomplete_as_completed = flag()?,
             "tools" | "limits" | "response_fields" if value.is_none() => {}
             "response_fields" => settings.response_fields = Arc::new(response_fields(&value)?),

@@ -3,7 +3,7 @@
 In: a message.  Out: the message without envelopes, and the envelopes.
 
 Law: entries of the lists that are not envelopes stay where they are.
-Source: `rust/core/src/dialect/openai_chat/states.rs`, which writes them.
+Source: `rust/core/src/encode/openai_chat/states.rs`, which writes them.
 """
 
 from typing import Final, Literal, cast

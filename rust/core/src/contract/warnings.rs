@@ -28,7 +28,7 @@ pub struct Warnings {
 
 impl Warnings {
     /// Add a warning.  A known message is only counted.  Returns false if the bound is reached.
-    pub fn note(
+    pub fn add(
         &mut self,
         max: usize,
         code: &'static str,

@@ -17,7 +17,6 @@ use crate::framing::sniff::{BodyKind, BodySniffer, PAGE_BYTES};
 use crate::framing::{Framer, Framing};
 use crate::limits::Limits;
 use crate::markup::Wanted;
-use crate::memory::Report;
 use crate::provider_error::{BODY_BYTES, Response};
 use crate::template::is_one_line;
 
@@ -60,11 +59,6 @@ impl Decoder {
     /// Build a decoder; `None` if the dialect of the options is unknown.
     pub fn new(options: Options) -> Option<Self> {
         Self::with_core(options, Core::new)
-    }
-
-    /// Report the memory that most feeds need.
-    pub fn memory(&self, report: &mut Report<'_>) {
-        self.core.memory(report);
     }
 
     pub(super) fn with_core(

@@ -13,11 +13,9 @@ use super::options::Options;
 use crate::contract::{ErrorCode, Failure};
 use crate::dialect::{self, State};
 use crate::emit::StreamOptions;
-use crate::error::{Error, ErrorKind};
 use crate::framing::Bytes;
-use crate::json::Reader;
 use crate::json::scan::{JsonScan, Verdict};
-use crate::memory::{self, Report};
+use crate::json::{Error, ErrorKind, Reader};
 use crate::provider_error::{ErrorObject, Response};
 use crate::sink::Sinks;
 
@@ -74,12 +72,6 @@ impl Core {
         let stream = Arc::new(stream);
         let answers = Answers::all(Arc::clone(&stream), markup.as_ref(), state.has_choices());
         Self { state, answers, options: stream, stray: BareJson::default(), misspelt: false }
-    }
-
-    /// Report the memory that most events need.
-    pub(super) fn memory(&self, report: &mut Report<'_>) {
-        memory::of(self, report);
-        self.state.memory(report);
     }
 
     pub(super) fn options(&self) -> &StreamOptions {

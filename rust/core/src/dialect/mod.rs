@@ -9,7 +9,6 @@ use std::sync::Arc;
 use crate::facts::Facts;
 use crate::framing::{Bytes, Framing};
 use crate::json::Result;
-use crate::memory::Report;
 use crate::provider_error::ErrorTables;
 use crate::sink::Sinks;
 use crate::template::{self, Template};
@@ -96,13 +95,6 @@ macro_rules! registry {
             pub fn share(&mut self, shapes: &Shapes) {
                 match self {
                     $(Self::$protocol(driver) => driver.share(shapes.$protocol.as_ref()),)+
-                }
-            }
-
-            /// Report the memory that most frames need.
-            pub fn memory(&self, report: &mut Report<'_>) {
-                match self {
-                    $(Self::$protocol(driver) => driver.memory(report),)+
                 }
             }
 

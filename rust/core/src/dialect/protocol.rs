@@ -12,7 +12,6 @@ use super::choices::Followed;
 use crate::framing::Bytes;
 use crate::json::{Reader, Result};
 use crate::limits::Limits;
-use crate::memory::{self, Report};
 use crate::sink::{DeltaSink, Sinks};
 use crate::template::{EventHandler, Shapes, StudiedFrame, Template, Templates};
 
@@ -147,12 +146,6 @@ impl<P: Protocol> ProtocolDriver<P> {
     /// Share the shapes of frames with other streams.
     pub(super) fn share(&mut self, shapes: Option<&Arc<Shapes<P::EventTemplate>>>) {
         self.templates.share(shapes);
-    }
-
-    /// Report the memory that most frames need.
-    pub(super) fn memory(&self, report: &mut Report<'_>) {
-        memory::of(self, report);
-        self.templates.memory(report);
     }
 
     #[inline]

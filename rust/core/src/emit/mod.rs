@@ -12,13 +12,13 @@ mod counts;
 mod delta_emitter;
 mod digest;
 mod emitter;
-mod notes;
 mod options;
 mod parts;
 mod terminal;
 mod text;
 mod usage;
 mod usage_record;
+mod warnings;
 mod whole_parts;
 
 pub use call::{CallEnd, CallHandle};

@@ -2,8 +2,8 @@
 //!
 //! In: calls, and the choices of the caller.  Out: whether a call waits for the end, and whether it is written at all.
 
+use super::draft::Draft;
 use super::handover;
-use super::head::Page;
 use super::parts::Call;
 use super::settings::DeclinedCalls;
 use super::writer::Writer;
@@ -13,9 +13,9 @@ pub(super) const NOTHING: &str = "{}";
 
 /// Return true if calls wait for the end of the answer.
 #[inline]
-pub(super) fn holds_calls<W: Writer>(page: &Page) -> bool {
+pub(super) fn holds_calls<W: Writer>(draft: &Draft) -> bool {
     W::CALLS_AT_END
-        || (page.settings.declined_calls == DeclinedCalls::Hold && W::DIALECT != handover::DIALECT)
+        || (draft.settings.declined_calls == DeclinedCalls::Hold && W::DIALECT != handover::DIALECT)
 }
 
 /// Return true if a call that was not opened is not worth writing: it has no name, or was cut before the target can tell it.
@@ -25,8 +25,8 @@ pub(super) fn is_cut_call<W: Writer>(call: &Call) -> bool {
 }
 
 /// Note a call that is not written.
-pub(super) fn note_cut_call(page: &mut Page, call: &Call) {
+pub(super) fn note_cut_call(draft: &mut Draft, call: &Call) {
     let why =
         if call.name.is_empty() { "a call without a name" } else { "a call that was cut off" };
-    page.notes.add("call", why);
+    draft.notes.add("call", why);
 }

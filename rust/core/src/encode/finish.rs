@@ -1,6 +1,6 @@
 //! The word of a target for a finish reason.
 
-use super::head::Page;
+use super::draft::Draft;
 use super::writer::Ending;
 use crate::contract::FinishReason;
 use crate::facts::FinishReasons;
@@ -10,7 +10,7 @@ use crate::facts::FinishReasons;
 /// A reason that the reader of the word would take for another one becomes a note, unless `implied` says that the content
 /// tells it.
 pub fn finish_word<'a>(
-    page: &mut Page,
+    draft: &mut Draft,
     ending: &Ending<'a>,
     facts: &FinishReasons,
     known: &[&'static str],
@@ -22,12 +22,12 @@ pub fn finish_word<'a>(
     });
     let word = own.or_else(|| facts.word(ending.reason, ending.has_calls)).unwrap_or("stop");
     if !implied && ending.reason != FinishReason::ToolCalls && facts.reason(word) != ending.reason {
-        note_reason(page, ending);
+        note_reason(draft, ending);
     }
     word
 }
 
 /// Note a finish reason that the target cannot say.
-pub fn note_reason(page: &mut Page, ending: &Ending<'_>) {
-    page.notes.add("finish_reason", ending.raw.unwrap_or(ending.reason.as_str()));
+pub fn note_reason(draft: &mut Draft, ending: &Ending<'_>) {
+    draft.notes.add("finish_reason", ending.raw.unwrap_or(ending.reason.as_str()));
 }

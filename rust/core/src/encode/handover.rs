@@ -8,7 +8,7 @@
 
 use std::borrow::Cow;
 
-use super::head::Page;
+use super::draft::Draft;
 use super::parts::{WholeContent, WholePart, member, text};
 use crate::fold::{MessageAssembler, Part};
 
@@ -32,7 +32,7 @@ pub(super) fn hands_over(target_dialect: &str, json: &str) -> bool {
 /// Return a message as its serving model wrote it: without the thinking and the calls before its last boundary, which become
 /// notes.  The protocol of the boundary gets all of it.
 pub fn of_serving_model<'a>(
-    page: &mut Page,
+    draft: &mut Draft,
     target_dialect: &str,
     message: &'a MessageAssembler,
 ) -> Cow<'a, MessageAssembler> {
@@ -48,7 +48,7 @@ pub fn of_serving_model<'a>(
     };
     let served = message.without(is_left_out);
     for _ in served.parts().len()..message.parts().len() {
-        page.notes.add("part", "a part of a model that another one took over from");
+        draft.notes.add("part", "a part of a model that another one took over from");
     }
     Cow::Owned(served)
 }

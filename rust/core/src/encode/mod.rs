@@ -7,47 +7,67 @@
 //! ```
 //!
 //! The mechanism is here and does not depend on a target.  A [`Writer`] writes the words of one target.  The mechanism
-//! decides the order: which parts are open together, when a call is written, when the stream ends.  Writers of dialects are
-//! `dialect/<name>/write.rs`, those of user interfaces are in `target/`, and the list of all targets is [`crate::target`].
+//! decides the order: which parts are open together, when a call is written, when the stream ends.  Each target has a module
+//! of its name with its writer, which takes the tables of its dialect, and a row in [`TARGETS`].
 //!
 //! Laws (docs/protocols/encoding.md#laws):
 //! - The same deltas give the same bytes, however they were batched.
 //! - A stream begins with its head and ends in one terminal.  A failure of the source is the target's own error, and last.
 //! - Nothing is made up.  What the target cannot say becomes a note.
 
+mod ag_ui;
+mod ai_sdk;
 pub mod annotations;
+mod answers;
+mod anthropic_messages;
 mod arguments;
+mod bedrock_converse;
 mod calls;
+mod date;
+mod draft;
+mod encoder;
 pub mod errors;
 mod escape;
 mod finish;
 mod freeform;
+mod gemini;
 mod handover;
-mod head;
+mod langchain;
 mod logprobs;
 mod notes;
+mod ollama;
+mod openai_chat;
+mod openai_responses;
 mod out;
 mod parts;
+mod registry;
 mod sequencer;
 mod settings;
 mod spans;
 mod state;
+mod stream;
 mod usage;
 mod waiting;
+mod whole;
 mod writer;
 
+pub use answers::AnswersEncoder;
 pub use arguments::argument_object;
+pub use date::rfc3339;
+pub use draft::{Draft, Head};
+pub use encoder::Encoder;
 pub use escape::{write_compact, write_escaped};
 pub use finish::{finish_word, note_reason};
 pub use freeform::Freeform;
 pub use handover::of_serving_model;
-pub use head::{Head, Page};
 pub use notes::{Note, Notes};
-pub use out::{Form, Lead, Out, event_headers};
-pub use parts::{Call, Riders, TextKind, TextPart, WholeContent, WholePart};
+pub use out::{Form, Out, Prefix, event_headers};
+pub use parts::{Call, Extras, TextKind, TextPart, WholeContent, WholePart};
+pub use registry::{TARGETS, Target, find};
 pub use sequencer::Sequencer;
 pub use settings::{DeclinedCalls, OWN_RESPONSE_FIELDS, Place, Settings, ToolKind, ToolName};
 pub use spans::{Span, Spans};
-pub use state::{Owner, State, call_envelope, empty_envelope, envelope, own_data};
+pub use state::{Owner, State, call_envelope, empty_envelope, envelope};
 pub use usage::{Counts, optional};
+pub use whole::{Headers, WholeBody, whole_body, whole_body_of_answers};
 pub use writer::{Answers, Ending, Order, Writer};

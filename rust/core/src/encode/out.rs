@@ -26,7 +26,7 @@ pub enum Form {
 
 /// Prepared beginning of an event that repeats.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Lead {
+pub struct Prefix {
     name: &'static str,
     text: String,
     /// Bytes of framing at the start of the text.
@@ -35,8 +35,8 @@ pub struct Lead {
     headers: Option<&'static HeaderBlock>,
 }
 
-impl Lead {
-    /// Build the lead of an event in frames with these headers.
+impl Prefix {
+    /// Build the prefix of an event in frames with these headers.
     pub fn of_frames(headers: &'static HeaderBlock) -> Self {
         Self { headers: Some(headers), ..Self::default() }
     }
@@ -230,21 +230,21 @@ impl Out {
     }
 
     /// Prepare the beginning of an event: its framing, and `json` without its end.
-    pub fn lead(&self, lead: &mut Lead, name: &'static str, fill: impl FnOnce(&mut String)) {
-        lead.name = name;
-        lead.text.clear();
+    pub fn prepare(&self, prefix: &mut Prefix, name: &'static str, fill: impl FnOnce(&mut String)) {
+        prefix.name = name;
+        prefix.text.clear();
         match self.form {
             Form::NamedSse => {
-                lead.text.push_str("event: ");
-                lead.text.push_str(name);
-                lead.text.push_str("\ndata: ");
+                prefix.text.push_str("event: ");
+                prefix.text.push_str(name);
+                prefix.text.push_str("\ndata: ");
             }
-            Form::Sse => lead.text.push_str("data: "),
+            Form::Sse => prefix.text.push_str("data: "),
             Form::Ndjson | Form::JsonArray | Form::Frames => {}
         }
-        lead.framing = lead.text.len();
-        fill(&mut lead.text);
-        escape_line_breaks(&mut lead.text, lead.framing);
+        prefix.framing = prefix.text.len();
+        fill(&mut prefix.text);
+        escape_line_breaks(&mut prefix.text, prefix.framing);
     }
 
     /// Prepare the end of an event that repeats: its JSON behind the text.
@@ -257,13 +257,13 @@ impl Out {
 
     /// Begin an event that was prepared.
     #[inline]
-    pub fn repeat(&mut self, lead: &Lead) {
+    pub fn repeat(&mut self, prefix: &Prefix) {
         if self.ends.is_none() && matches!(self.form, Form::Sse | Form::NamedSse | Form::Ndjson) {
             self.expect();
-            self.text.push_str(&lead.text);
+            self.text.push_str(&prefix.text);
         } else {
-            self.begin(lead.name);
-            self.text.push_str(lead.text.get(lead.framing..).unwrap_or(""));
+            self.begin(prefix.name);
+            self.text.push_str(prefix.text.get(prefix.framing..).unwrap_or(""));
         }
     }
 
@@ -298,13 +298,13 @@ impl Out {
 
     /// End the event that began by [`Self::repeat`].
     #[inline]
-    pub fn finish(&mut self, lead: &Lead) {
-        match lead.headers {
+    pub fn finish(&mut self, prefix: &Prefix) {
+        match prefix.headers {
             Some(headers) if self.ends.is_none() => {
                 self.written += 1;
                 self.frame(|out, payload| headers.write_frame(out, payload));
             }
-            _ => self.end(lead.name),
+            _ => self.end(prefix.name),
         }
     }
 }

@@ -42,17 +42,17 @@ impl TextPart {
     }
 }
 
-/// Attributes that ride on one text.
+/// What comes with one text.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Riders<'a> {
+pub struct Extras<'a> {
     /// JSON array of annotations.
     pub annotations: Option<&'a str>,
     /// Log probabilities of the tokens.
     pub logprobs: Option<&'a Logprobs>,
 }
 
-impl Riders<'_> {
-    /// Return true if nothing rides.
+impl Extras<'_> {
+    /// Return true if nothing comes with it.
     pub fn is_empty(&self) -> bool {
         self.annotations.is_none() && self.logprobs.is_none()
     }

@@ -12,17 +12,16 @@
 //! - What waits is bounded; a stream that exceeds the bound fails.
 
 use super::calls::{NOTHING, holds_calls, is_cut_call, note_cut_call};
+use super::draft::Draft;
 use super::escape::write_escaped;
 use super::handover::hands_over;
-use super::head::Page;
-use super::parts::{Call, Riders, TextKind, TextPart, WholePart};
+use super::parts::{Call, Extras, TextKind, TextPart, WholePart};
 use super::settings::DeclinedCalls;
 use super::waiting::{Content, Slot, Slots, WaitingText};
 use super::writer::{Ending, Order, Writer};
 use crate::contract::{
     Delta, Destination, ErrorCode, Failure, FinishReason, InputFormat, Payload, TextAttributes,
 };
-use crate::memory::{self, Report};
 
 /// Order of one stream for one target.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -42,12 +41,6 @@ pub struct Sequencer<W> {
 }
 
 impl<W: Writer> Sequencer<W> {
-    /// Report the memory that most deltas need.
-    pub fn memory(&self, report: &mut Report<'_>) {
-        memory::of(self, report);
-        self.slots.memory(report);
-    }
-
     /// Return the HTTP status; `None` until the first delta that decides it.
     pub fn status(&self) -> Option<u16> {
         self.status
@@ -64,28 +57,28 @@ impl<W: Writer> Sequencer<W> {
     }
 
     /// Write a delta that the laws sent to `destination`.
-    pub fn delta(&mut self, page: &mut Page, delta: &Delta<&str>, destination: Destination) {
+    pub fn delta(&mut self, draft: &mut Draft, delta: &Delta<&str>, destination: Destination) {
         if self.ended {
             return;
         }
         match (delta.payload, destination) {
-            (Payload::Start { model_id, request_id }, _) => self.start(page, model_id, request_id),
+            (Payload::Start { model_id, request_id }, _) => self.start(draft, model_id, request_id),
             (Payload::Usage(usage), _) => {
-                page.head.usage = usage.without_details();
-                page.head.has_usage = true;
+                draft.head.usage = usage.without_details();
+                draft.head.has_usage = true;
             }
             (Payload::Text { text, attributes, .. }, place) => {
-                self.text_delta(page, TextKind::Text, place, text, &attributes);
+                self.text_delta(draft, TextKind::Text, place, text, &attributes);
             }
             (Payload::Thinking { text, attributes, .. }, place) => {
-                self.text_delta(page, TextKind::Thinking, place, text, &attributes);
+                self.text_delta(draft, TextKind::Thinking, place, text, &attributes);
             }
-            (Payload::PartEnd { .. }, Destination::Part(index)) => self.end_part(page, index),
+            (Payload::PartEnd { .. }, Destination::Part(index)) => self.end_part(draft, index),
             (
                 Payload::ToolCallStart { id, name, input_format, provider_state, .. },
                 Destination::NewPart(index),
             ) => {
-                self.begin(page);
+                self.begin(draft);
                 let call = Call {
                     index,
                     ordinal: 0,
@@ -96,14 +89,14 @@ impl<W: Writer> Sequencer<W> {
                     incomplete: false,
                     state: provider_state.map(Into::into),
                 };
-                let takes_turns = W::ORDER != Order::Keyed && !holds_calls::<W>(page);
-                self.add(page, index, Content::Call(call), takes_turns);
-                if !W::LAZY_CALLS && !W::WHOLE_CALLS && self.is_live(page, index) {
-                    self.open_call(page, index);
+                let takes_turns = W::ORDER != Order::Keyed && !holds_calls::<W>(draft);
+                self.add(draft, index, Content::Call(call), takes_turns);
+                if !W::LAZY_CALLS && !W::WHOLE_CALLS && self.is_live(draft, index) {
+                    self.open_call(draft, index);
                 }
             }
             (Payload::ToolCallArgs { text, .. }, Destination::Part(index)) => {
-                self.args(page, index, text);
+                self.args(draft, index, text);
             }
             (Payload::ToolCallEnd { incomplete, provider_state, .. }, Destination::Part(index)) => {
                 if let Some(Slot { content: Content::Call(call), .. }) = self.slots.get(index) {
@@ -112,26 +105,26 @@ impl<W: Writer> Sequencer<W> {
                         call.state = Some(state.into());
                     }
                 }
-                self.end_part(page, index);
+                self.end_part(draft, index);
             }
             (Payload::Part { part, .. }, Destination::NewPart(index)) => {
-                self.begin(page);
+                self.begin(draft);
                 if hands_over(W::DIALECT, part) {
-                    self.hand_over(page);
+                    self.hand_over(draft);
                 }
                 let whole = WholePart { index, json: part.into() };
-                self.add(page, index, Content::Whole(whole), W::ORDER == Order::Serial);
-                self.end_part(page, index);
+                self.add(draft, index, Content::Whole(whole), W::ORDER == Order::Serial);
+                self.end_part(draft, index);
             }
             (Payload::Done { finish_reason, raw_finish_reason, model_id, details, .. }, _) => {
-                if let (Some(model_id), None) = (model_id, &page.settings.model_id) {
-                    page.head.model_id = model_id.to_owned();
+                if let (Some(model_id), None) = (model_id, &draft.settings.model_id) {
+                    draft.head.model_id = model_id.to_owned();
                 }
                 let (raw, has_calls) = (raw_finish_reason, false);
                 let ending = Ending { reason: finish_reason, has_calls, raw, details };
-                self.done(page, ending);
+                self.done(draft, ending);
             }
-            (Payload::Error(failure), _) => self.error(page, &failure),
+            (Payload::Error(failure), _) => self.error(draft, &failure),
             // The laws send an end or arguments to an existing part, and a start or a whole part to a new one.
             (
                 Payload::PartEnd { .. }
@@ -146,13 +139,13 @@ impl<W: Writer> Sequencer<W> {
 
     /// Write more text of an open part, and return true.  Returns false without a change for any other part.
     #[inline]
-    pub fn more_text(&mut self, page: &mut Page, index: usize, text: &str) -> bool {
+    pub fn more_text(&mut self, draft: &mut Draft, index: usize, text: &str) -> bool {
         if self.ended || !(W::ORDER != Order::Serial || self.slots.turn() == Some(index)) {
             return false;
         }
         match self.slots.get(index) {
             Some(Slot { content: Content::Text(waiting), opened: true, .. }) => {
-                self.writer.text(page, &waiting.part, text, Riders::default());
+                self.writer.text(draft, &waiting.part, text, Extras::default());
                 true
             }
             _ => false,
@@ -161,15 +154,15 @@ impl<W: Writer> Sequencer<W> {
 
     /// Write more arguments of an open call, and return true.  Returns false without a change for any other call.
     #[inline]
-    pub fn more_args(&mut self, page: &mut Page, index: usize, text: &str) -> bool {
-        if self.ended || W::WHOLE_CALLS || !self.is_live(page, index) {
+    pub fn more_args(&mut self, draft: &mut Draft, index: usize, text: &str) -> bool {
+        if self.ended || W::WHOLE_CALLS || !self.is_live(draft, index) {
             return false;
         }
         match self.slots.get(index) {
             Some(Slot { content: Content::Call(call), opened: true, .. })
                 if W::FREE_TEXT || call.format == InputFormat::Json =>
             {
-                self.writer.args(page, call, text);
+                self.writer.args(draft, call, text);
                 true
             }
             _ => false,
@@ -177,10 +170,10 @@ impl<W: Writer> Sequencer<W> {
     }
 
     /// Write something that keeps the connection alive.  The status is 200 from then on.
-    pub fn keep_alive(&mut self, page: &mut Page) {
+    pub fn keep_alive(&mut self, draft: &mut Draft) {
         if !self.ended {
-            self.begin(page);
-            self.writer.keep_alive(page);
+            self.begin(draft);
+            self.writer.keep_alive(draft);
         }
     }
 
@@ -189,55 +182,55 @@ impl<W: Writer> Sequencer<W> {
     /// `has_head` is true if an answer was written; the failure is an HTTP error otherwise.
     pub fn end_answers(
         &mut self,
-        page: &mut Page,
+        draft: &mut Draft,
         failure: Option<&Failure<&str>>,
         has_head: bool,
     ) {
-        let Some(failure) = failure else { return self.writer.end_answers(page) };
+        let Some(failure) = failure else { return self.writer.end_answers(draft) };
         if has_head {
-            self.begin(page);
-            self.writer.fail(page, failure);
+            self.begin(draft);
+            self.writer.fail(draft, failure);
         } else {
-            self.refuse(page, failure);
+            self.refuse(draft, failure);
         }
     }
 
-    fn start(&mut self, page: &mut Page, model_id: &str, request_id: &str) {
+    fn start(&mut self, draft: &mut Draft, model_id: &str, request_id: &str) {
         // Several answers have one head.
-        let is_known = page.answer.is_some() && page.out.written() > 0;
+        let is_known = draft.answer.is_some() && draft.out.written() > 0;
         if self.status.is_none() && !is_known {
-            page.head.model_id = page.settings.model_id.as_deref().unwrap_or(model_id).to_owned();
-            request_id.clone_into(&mut page.head.request_id);
+            draft.head.model_id = draft.settings.model_id.as_deref().unwrap_or(model_id).to_owned();
+            request_id.clone_into(&mut draft.head.request_id);
         }
     }
 
     /// Write the head before the first content.
     #[inline]
-    fn begin(&mut self, page: &mut Page) {
+    fn begin(&mut self, draft: &mut Draft) {
         if self.status.is_none() {
-            self.write_head(page);
+            self.write_head(draft);
         }
     }
 
     #[cold]
-    fn write_head(&mut self, page: &mut Page) {
+    fn write_head(&mut self, draft: &mut Draft) {
         self.status = Some(200);
-        if page.head.request_id.is_empty() {
+        if draft.head.request_id.is_empty() {
             // A keep-alive may come before the source named the response, and some targets require an id.
-            let id = page.settings.request_id.as_deref().filter(|id| !id.is_empty());
-            page.head.request_id = id.unwrap_or("response").to_owned();
+            let id = draft.settings.request_id.as_deref().filter(|id| !id.is_empty());
+            draft.head.request_id = id.unwrap_or("response").to_owned();
         }
-        if page.head.model_id.is_empty() {
-            page.head.model_id = page.settings.model_id.as_deref().unwrap_or("").to_owned();
+        if draft.head.model_id.is_empty() {
+            draft.head.model_id = draft.settings.model_id.as_deref().unwrap_or("").to_owned();
         }
-        self.writer.head(page);
+        self.writer.head(draft);
     }
 
     /// Return true if the part may be written now.
     #[inline]
-    fn is_live(&mut self, page: &Page, index: usize) -> bool {
+    fn is_live(&mut self, draft: &Draft, index: usize) -> bool {
         match W::ORDER {
-            Order::Keyed => !holds_calls::<W>(page) || !self.is_call(index),
+            Order::Keyed => !holds_calls::<W>(draft) || !self.is_call(index),
             Order::Serial => self.slots.turn() == Some(index),
             Order::SerialCalls => !self.is_call(index) || self.slots.turn() == Some(index),
         }
@@ -248,22 +241,22 @@ impl<W: Writer> Sequencer<W> {
         matches!(self.slots.get(index), Some(Slot { content: Content::Call(_), .. }))
     }
 
-    fn add(&mut self, page: &mut Page, index: usize, content: Content, takes_turns: bool) {
+    fn add(&mut self, draft: &mut Draft, index: usize, content: Content, takes_turns: bool) {
         if let Content::Whole(part) = &content {
-            self.wait(page, part.json.len());
+            self.wait(draft, part.json.len());
         }
         self.slots.push(index, Slot { content, opened: false, ended: false }, takes_turns);
     }
 
     fn text_delta(
         &mut self,
-        page: &mut Page,
+        draft: &mut Draft,
         kind: TextKind,
         place: Destination,
         text: &str,
         attributes: &TextAttributes<&str>,
     ) {
-        self.begin(page);
+        self.begin(draft);
         let index = match place {
             Destination::NewPart(index) => {
                 let part = TextPart { index, kind, refusal: false, redacted: false, state: None };
@@ -273,17 +266,17 @@ impl<W: Writer> Sequencer<W> {
                     annotations: Vec::new(),
                     logprobs: None,
                 };
-                self.add(page, index, Content::Text(waiting), W::ORDER == Order::Serial);
+                self.add(draft, index, Content::Text(waiting), W::ORDER == Order::Serial);
                 index
             }
             Destination::Part(index) => index,
             Destination::Stream => return,
         };
-        let live = self.is_live(page, index);
-        let riders = Riders { annotations: attributes.annotations, logprobs: attributes.logprobs };
+        let live = self.is_live(draft, index);
+        let extras = Extras { annotations: attributes.annotations, logprobs: attributes.logprobs };
         let Some(Slot { content: Content::Text(waiting), opened, .. }) = self.slots.get(index)
         else {
-            return self.late(page, kind, index, attributes, riders);
+            return self.late(draft, kind, index, attributes, extras);
         };
         waiting.part.refusal |= attributes.refusal;
         waiting.part.redacted |= attributes.redacted;
@@ -291,34 +284,34 @@ impl<W: Writer> Sequencer<W> {
             waiting.part.state = Some(state.into());
         }
         if live && *opened {
-            if !text.is_empty() || !riders.is_empty() {
-                self.writer.text(page, &waiting.part, text, riders);
+            if !text.is_empty() || !extras.is_empty() {
+                self.writer.text(draft, &waiting.part, text, extras);
             }
             return;
         }
         waiting.text.push_str(text);
-        waiting.annotations.extend(riders.annotations.map(Into::into));
-        if let Some(logprobs) = riders.logprobs {
+        waiting.annotations.extend(extras.annotations.map(Into::into));
+        if let Some(logprobs) = extras.logprobs {
             waiting.logprobs.get_or_insert_default().append(logprobs);
         }
-        let held = page.settings.hold && kind == TextKind::Thinking;
+        let held = draft.settings.hold && kind == TextKind::Thinking;
         if live && !text.is_empty() && !held {
-            self.open_text(page, index);
+            self.open_text(draft, index);
         } else {
-            let riding = riders.annotations.map_or(0, str::len)
+            let extra = extras.annotations.map_or(0, str::len)
                 + attributes.provider_state.map_or(0, str::len);
-            self.wait(page, text.len() + riding);
+            self.wait(draft, text.len() + extra);
         }
     }
 
     /// Write the late content of a closed part.
     fn late(
         &mut self,
-        page: &mut Page,
+        draft: &mut Draft,
         kind: TextKind,
         index: usize,
         attributes: &TextAttributes<&str>,
-        riders: Riders<'_>,
+        extras: Extras<'_>,
     ) {
         let part = TextPart {
             index,
@@ -327,43 +320,43 @@ impl<W: Writer> Sequencer<W> {
             redacted: attributes.redacted,
             state: attributes.provider_state.map(Into::into),
         };
-        self.writer.late(page, &part, riders);
+        self.writer.late(draft, &part, extras);
     }
 
     /// Open a part of text and write what waits.
-    fn open_text(&mut self, page: &mut Page, index: usize) {
+    fn open_text(&mut self, draft: &mut Draft, index: usize) {
         let Some(Slot { content: Content::Text(waiting), opened, .. }) = self.slots.get(index)
         else {
             return;
         };
         *opened = true;
-        self.writer.open_text(page, &waiting.part);
+        self.writer.open_text(draft, &waiting.part);
         let text = std::mem::take(&mut waiting.text);
         let annotations = std::mem::take(&mut waiting.annotations);
         let logprobs = waiting.logprobs.take();
         let (first, more) =
             annotations.split_first().map_or((None, [].as_slice()), |(a, b)| (Some(a), b));
-        let riders =
-            Riders { annotations: first.map(AsRef::as_ref), logprobs: logprobs.as_deref() };
-        self.writer.text(page, &waiting.part, &text, riders);
+        let extras =
+            Extras { annotations: first.map(AsRef::as_ref), logprobs: logprobs.as_deref() };
+        self.writer.text(draft, &waiting.part, &text, extras);
         for annotations in more {
-            let riders = Riders { annotations: Some(annotations), logprobs: None };
-            self.writer.text(page, &waiting.part, "", riders);
+            let extras = Extras { annotations: Some(annotations), logprobs: None };
+            self.writer.text(draft, &waiting.part, "", extras);
         }
         self.waiting = self.waiting.saturating_sub(text.len());
     }
 
-    fn args(&mut self, page: &mut Page, index: usize, text: &str) {
-        if text.is_empty() || self.more_args(page, index, text) {
+    fn args(&mut self, draft: &mut Draft, index: usize, text: &str) {
+        if text.is_empty() || self.more_args(draft, index, text) {
             return;
         }
-        let live = self.is_live(page, index) && !W::WHOLE_CALLS;
+        let live = self.is_live(draft, index) && !W::WHOLE_CALLS;
         let Some(Slot { content: Content::Call(call), opened, .. }) = self.slots.get(index) else {
             return;
         };
         if !live {
             call.args.push_str(text);
-            return self.wait(page, text.len());
+            return self.wait(draft, text.len());
         }
         if !*opened && call.args.is_empty() && text == NOTHING {
             text.clone_into(&mut call.args);
@@ -374,24 +367,24 @@ impl<W: Writer> Sequencer<W> {
                 // Without a name nothing will be written.
                 return;
             }
-            self.open_call(page, index);
+            self.open_call(draft, index);
         }
-        self.write_args(page, index, text);
+        self.write_args(draft, index, text);
     }
 
     /// Write arguments of an opened call, in JSON.
-    fn write_args(&mut self, page: &mut Page, index: usize, text: &str) {
+    fn write_args(&mut self, draft: &mut Draft, index: usize, text: &str) {
         let Some(Slot { content: Content::Call(call), .. }) = self.slots.get(index) else { return };
         if W::FREE_TEXT || call.format == InputFormat::Json {
-            self.writer.args(page, call, text);
+            self.writer.args(draft, call, text);
         } else {
             let mut escaped = String::with_capacity(text.len());
             write_escaped(&mut escaped, text);
-            self.writer.args(page, call, &escaped);
+            self.writer.args(draft, call, &escaped);
         }
     }
 
-    fn open_call(&mut self, page: &mut Page, index: usize) {
+    fn open_call(&mut self, draft: &mut Draft, index: usize) {
         let ordinal = self.calls;
         let Some(Slot { content: Content::Call(call), opened, .. }) = self.slots.get(index) else {
             return;
@@ -404,107 +397,107 @@ impl<W: Writer> Sequencer<W> {
         self.calls += 1;
         let args = std::mem::take(&mut call.args);
         self.waiting = self.waiting.saturating_sub(args.len());
-        self.writer.open_call(page, call);
+        self.writer.open_call(draft, call);
         if !W::FREE_TEXT && call.format == InputFormat::Text {
-            self.writer.args(page, call, "{\"input\":\"");
+            self.writer.args(draft, call, "{\"input\":\"");
         }
         if !args.is_empty() {
-            self.write_args(page, index, &args);
+            self.write_args(draft, index, &args);
         }
     }
 
     /// Note that the last delta of a part came, and write all whose turn it is then.
-    fn end_part(&mut self, page: &mut Page, index: usize) {
-        let live = self.is_live(page, index);
+    fn end_part(&mut self, draft: &mut Draft, index: usize) {
+        let live = self.is_live(draft, index);
         if let Some(slot) = self.slots.get(index) {
             slot.ended = true;
         }
         if live && !self.ended {
-            self.close(page, index);
-            self.advance(page);
+            self.close(draft, index);
+            self.advance(draft);
         }
     }
 
     /// Write the parts whose turn it is.
-    fn advance(&mut self, page: &mut Page) {
+    fn advance(&mut self, draft: &mut Draft) {
         while let Some(index) = self.slots.turn().filter(|_| !self.ended) {
             let Some(slot) = self.slots.get(index) else { return };
             let (ended, opened) = (slot.ended, slot.opened);
             match &slot.content {
                 Content::Text(waiting) => {
-                    let held = page.settings.hold && waiting.part.kind == TextKind::Thinking;
+                    let held = draft.settings.hold && waiting.part.kind == TextKind::Thinking;
                     if !(opened || held || waiting.text.is_empty()) {
-                        self.open_text(page, index);
+                        self.open_text(draft, index);
                     }
                 }
                 Content::Call(call)
                     if !opened && !W::WHOLE_CALLS && (!call.args.is_empty() || !W::LAZY_CALLS) =>
                 {
-                    self.open_call(page, index);
+                    self.open_call(draft, index);
                 }
                 _ => {}
             }
             if !ended {
                 return;
             }
-            self.close(page, index);
+            self.close(draft, index);
         }
     }
 
     /// Close a part whose turn it is, and forget it.
-    fn close(&mut self, page: &mut Page, index: usize) {
+    fn close(&mut self, draft: &mut Draft, index: usize) {
         let mut is_cut = false;
         if let Some(Slot { content: Content::Text(waiting), opened: false, .. }) =
             self.slots.get(index)
             && !waiting.text.is_empty()
         {
-            self.open_text(page, index);
+            self.open_text(draft, index);
         }
         if let Some(Slot { content: Content::Call(call), opened: false, .. }) =
             self.slots.get(index)
         {
             is_cut = is_cut_call::<W>(call);
             if !is_cut && !W::WHOLE_CALLS {
-                self.open_call(page, index);
+                self.open_call(draft, index);
             }
         }
         let Some(slot) = self.slots.remove(index) else { return };
         match slot.content {
-            Content::Text(waiting) if slot.opened => self.writer.close_text(page, &waiting.part),
+            Content::Text(waiting) if slot.opened => self.writer.close_text(draft, &waiting.part),
             Content::Text(waiting) => {
-                self.writer.bare(page, &waiting.part);
+                self.writer.bare(draft, &waiting.part);
                 let annotations = waiting.joined_annotations();
-                let riders = Riders {
+                let extras = Extras {
                     annotations: annotations.as_deref(),
                     logprobs: waiting.logprobs.as_deref(),
                 };
-                if !riders.is_empty() {
-                    self.writer.late(page, &TextPart { state: None, ..waiting.part }, riders);
+                if !extras.is_empty() {
+                    self.writer.late(draft, &TextPart { state: None, ..waiting.part }, extras);
                 }
             }
             Content::Whole(part) => {
                 self.waiting = self.waiting.saturating_sub(part.json.len());
-                self.writer.whole_part(page, &part);
+                self.writer.whole_part(draft, &part);
             }
             Content::Call(call) if is_cut => {
                 self.waiting = self.waiting.saturating_sub(call.args.len());
-                note_cut_call(page, &call);
+                note_cut_call(draft, &call);
             }
-            Content::Call(call) if W::WHOLE_CALLS => self.write_whole_call(page, call),
+            Content::Call(call) if W::WHOLE_CALLS => self.write_whole_call(draft, call),
             Content::Call(call) => {
                 if !W::FREE_TEXT && call.format == InputFormat::Text && !call.incomplete {
-                    self.writer.args(page, &call, "\"}");
+                    self.writer.args(draft, &call, "\"}");
                 }
-                self.whole_calls += usize::from(self.writer.close_call(page, &call));
+                self.whole_calls += usize::from(self.writer.close_call(draft, &call));
             }
         }
     }
 
     /// Write a call for a target that takes whole ones only.
-    fn write_whole_call(&mut self, page: &mut Page, mut call: Call) {
+    fn write_whole_call(&mut self, draft: &mut Draft, mut call: Call) {
         self.waiting = self.waiting.saturating_sub(call.args.len());
         call.ordinal = self.calls;
-        if self.writer.whole_call(page, &call) {
+        if self.writer.whole_call(draft, &call) {
             self.calls += 1;
             self.whole_calls += 1;
         }
@@ -512,22 +505,22 @@ impl<W: Writer> Sequencer<W> {
 
     /// Leave out the calls of a model that another one takes over from, or note that one was written.
     #[cold]
-    fn hand_over(&mut self, page: &mut Page) {
-        self.declined |= self.calls > 0 && page.settings.declined_calls != DeclinedCalls::Keep;
+    fn hand_over(&mut self, draft: &mut Draft) {
+        self.declined |= self.calls > 0 && draft.settings.declined_calls != DeclinedCalls::Keep;
         for index in self.slots.numbers() {
             if let Some(Slot { content: Content::Call(call), opened: false, .. }) =
                 self.slots.get(index)
             {
                 self.waiting = self.waiting.saturating_sub(call.args.len());
-                page.notes.add("call", "a call of a model that another one took over from");
+                draft.notes.add("call", "a call of a model that another one took over from");
                 self.slots.drop(index);
             }
         }
-        self.advance(page);
+        self.advance(draft);
     }
 
     /// Write the calls that waited for the end, or leave them out if it forbids them.  Returns true if there was a whole one.
-    fn end_held_calls(&mut self, page: &mut Page, forbids_calls: bool) -> bool {
+    fn end_held_calls(&mut self, draft: &mut Draft, forbids_calls: bool) -> bool {
         let mut has_whole = false;
         for index in self.slots.numbers() {
             let Some(Slot { content: Content::Call(call), opened: false, ended: true }) =
@@ -539,96 +532,96 @@ impl<W: Writer> Sequencer<W> {
             has_whole |= is_whole;
             if is_whole && forbids_calls {
                 let why = format!("the call of {}, which may not run after this end", call.name);
-                page.notes.add("call", &why);
+                draft.notes.add("call", &why);
                 self.slots.drop(index);
             } else {
-                self.close(page, index);
+                self.close(draft, index);
             }
         }
         has_whole
     }
 
     /// Close all that is open; deltas of a caller may leave the ends of parts out.
-    fn close_all(&mut self, page: &mut Page) {
+    fn close_all(&mut self, draft: &mut Draft) {
         for index in self.slots.numbers() {
             if self.slots.get(index).is_some() {
-                self.end_part(page, index);
+                self.end_part(draft, index);
             }
         }
     }
 
-    fn done(&mut self, page: &mut Page, ending: Ending<'_>) {
+    fn done(&mut self, draft: &mut Draft, ending: Ending<'_>) {
         let failure = ending.failure_text(W::ERROR_REASON_FAILS, self.status.is_none());
-        self.close_all(page);
+        self.close_all(draft);
         if self.ended {
             return;
         }
         if let Some(text) = failure {
-            return self.error(page, &ending.failure(&text));
+            return self.error(draft, &ending.failure(&text));
         }
-        self.begin(page);
+        self.begin(draft);
         let forbids_calls = ending.reason.forbids_calls().is_some();
-        let was_held = self.end_held_calls(page, forbids_calls);
+        let was_held = self.end_held_calls(draft, forbids_calls);
         let mut ending = Ending { has_calls: self.calls > 0 || was_held, ..ending };
         if self.declined && !forbids_calls {
-            page.notes.add("call", "a written call of a model that another one took over from");
+            draft.notes.add("call", "a written call of a model that another one took over from");
             ending = Ending { reason: FinishReason::ContentFilter, raw: None, ..ending };
         }
-        self.writer.finish(page, &ending.without_calls(self.whole_calls == 0));
+        self.writer.finish(draft, &ending.without_calls(self.whole_calls == 0));
         self.ended = true;
     }
 
     /// Write what waits for a part that will not end any more.  Decoders end all parts before a failure; callers may not.
-    fn flush(&mut self, page: &mut Page) {
+    fn flush(&mut self, draft: &mut Draft) {
         for index in self.slots.earlier_turns() {
             if let Some(Slot { content: Content::Call(call), ended: false, .. }) =
                 self.slots.get(index)
             {
                 call.incomplete = true;
             }
-            self.end_part(page, index);
+            self.end_part(draft, index);
         }
     }
 
-    fn error(&mut self, page: &mut Page, failure: &Failure<&str>) {
+    fn error(&mut self, draft: &mut Draft, failure: &Failure<&str>) {
         if self.status.is_some() {
-            self.flush(page);
+            self.flush(draft);
         }
-        self.end_held_calls(page, true);
+        self.end_held_calls(draft, true);
         self.ended = true;
         self.failed = true;
-        if let Some(number) = page.answer {
-            page.deferred.get_or_insert_with(|| {
+        if let Some(number) = draft.answer {
+            draft.deferred.get_or_insert_with(|| {
                 Box::new((number, failure.map(&mut |text: &&str| Box::from(*text))))
             });
         } else if self.status.is_none() {
-            self.refuse(page, failure);
+            self.refuse(draft, failure);
         } else {
-            self.writer.fail(page, failure);
+            self.writer.fail(draft, failure);
         }
     }
 
     /// Write a failure before all content.
-    fn refuse(&mut self, page: &mut Page, failure: &Failure<&str>) {
-        let (status, body) = W::refusal(page, failure);
+    fn refuse(&mut self, draft: &mut Draft, failure: &Failure<&str>) {
+        let (status, body) = W::refusal(draft, failure);
         self.status = Some(status);
         if status == 200 {
-            page.out.json_event("", &body);
-            self.writer.end(page);
+            draft.out.json_event("", &body);
+            self.writer.end(draft);
         } else {
-            page.out.body(&body);
+            draft.out.body(&body);
         }
     }
 
     /// Count bytes that wait, and end the stream at the bound.
-    fn wait(&mut self, page: &mut Page, bytes: usize) {
+    fn wait(&mut self, draft: &mut Draft, bytes: usize) {
         self.waiting = self.waiting.saturating_add(bytes);
-        let bound = page.settings.limits.event_bytes;
+        let bound = draft.settings.limits.event_bytes;
         if self.waiting > bound && !self.ended {
             let message =
                 format!("limit reached: more than event_bytes ({bound}) wait for an earlier part");
             let failure = Failure::new(ErrorCode::ProtocolError, message.as_str());
-            self.error(page, &failure);
+            self.error(draft, &failure);
         }
     }
 }

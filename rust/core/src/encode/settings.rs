@@ -97,8 +97,10 @@ pub struct Settings {
     pub declined_calls: DeclinedCalls,
     /// Write thinking as raw reasoning and not as its summary (openai-responses).
     pub raw_reasoning: bool,
-    /// Write for Codex (openai-responses): no refusal parts, and codes that end a turn for errors that a retry does not mend.
-    pub codex: bool,
+    /// Write refusals as text (openai-responses).
+    pub refusals_as_text: bool,
+    /// Write errors that a retry does not mend under a code that ends the client's turn (openai-responses).
+    pub final_errors_end_turn: bool,
     /// Write `response.completed` for an answer that was cut by a limit (openai-responses).
     pub incomplete_as_completed: bool,
     /// Members of the response object that repeat the request, as JSON (openai-responses); none of `OWN_RESPONSE_FIELDS`.
@@ -127,7 +129,8 @@ impl Default for Settings {
             hold: false,
             declined_calls: DeclinedCalls::default(),
             raw_reasoning: false,
-            codex: false,
+            refusals_as_text: false,
+            final_errors_end_turn: false,
             incomplete_as_completed: false,
             response_fields: Arc::default(),
             tools: Arc::default(),

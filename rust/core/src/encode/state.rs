@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use super::head::Page;
+use super::draft::Draft;
 use super::parts::{Call, TextKind, member, text};
 use super::settings::Settings;
 use super::spans::Span;
@@ -52,16 +52,6 @@ impl<'a> State<'a> {
     }
 }
 
-/// Return the state if it belongs to `dialect`; otherwise add a note.
-pub fn own_data<'a>(page: &mut Page, dialect: &str, state: Option<&'a str>) -> Option<State<'a>> {
-    let state = State::read(state?);
-    if state.dialect == dialect {
-        return Some(state);
-    }
-    page.notes.add("provider_state", &format!("provider state of {}", state.dialect));
-    None
-}
-
 /// The part that an envelope belongs to, as far as its place in the target does not tell.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Owner<'a> {
@@ -88,10 +78,10 @@ impl<'a> Owner<'a> {
 /// Return the envelope of a call's state that its own place in the target cannot carry.
 ///
 /// The items of openai-responses are left out: their state is ids, and the API takes a call without them.
-pub fn call_envelope(page: &Page, dialect: &str, call: &Call) -> Option<String> {
+pub fn call_envelope(draft: &Draft, dialect: &str, call: &Call) -> Option<String> {
     let state = State::read(call.state.as_deref()?);
     let is_carried =
-        page.settings.envelope && ![dialect, "openai-responses"].contains(&&*state.dialect);
+        draft.settings.envelope && ![dialect, "openai-responses"].contains(&&*state.dialect);
     is_carried.then(|| envelope(&state, &Owner::call(call)))
 }
 

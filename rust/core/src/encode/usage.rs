@@ -1,6 +1,6 @@
 //! Token counts in the conventions of the targets.
 
-use super::head::Page;
+use super::draft::Draft;
 use crate::json::ObjectWriter;
 
 /// Counts of a stream with what each convention needs.
@@ -20,24 +20,24 @@ pub struct Counts {
 
 impl Counts {
     /// Return the counts if input and output are both known.
-    pub fn known(page: &Page) -> Option<Self> {
-        let usage = &page.head.usage;
-        Some(Self { input: usage.input?, output: usage.output?, ..Self::details(page) })
+    pub fn known(draft: &Draft) -> Option<Self> {
+        let usage = &draft.head.usage;
+        Some(Self { input: usage.input?, output: usage.output?, ..Self::details(draft) })
     }
 
     /// Return the counts with 0 for each that is unknown, and note it.
-    pub fn filled(page: &mut Page) -> Self {
-        let (input, output) = (page.head.usage.input, page.head.usage.output);
+    pub fn filled(draft: &mut Draft) -> Self {
+        let (input, output) = (draft.head.usage.input, draft.head.usage.output);
         for (name, count) in [("input tokens", input), ("output tokens", output)] {
             if count.is_none() {
-                page.notes.add("usage", &format!("unknown {name} are written as 0"));
+                draft.notes.add("usage", &format!("unknown {name} are written as 0"));
             }
         }
-        Self { input: input.unwrap_or(0), output: output.unwrap_or(0), ..Self::details(page) }
+        Self { input: input.unwrap_or(0), output: output.unwrap_or(0), ..Self::details(draft) }
     }
 
-    fn details(page: &Page) -> Self {
-        let usage = &page.head.usage;
+    fn details(draft: &Draft) -> Self {
+        let usage = &draft.head.usage;
         Self {
             input: 0,
             output: 0,

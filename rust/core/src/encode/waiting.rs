@@ -6,7 +6,6 @@ use super::annotations;
 use super::parts::{Call, TextPart, WholePart};
 use crate::contract::Logprobs;
 use crate::json::write_list;
-use crate::memory::{self, Report};
 
 /// Content of a part, and its waiting share.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,19 +58,6 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    /// Report the memory of the part that is written.
-    pub(super) fn memory(&self, report: &mut Report<'_>) {
-        if let Some(slot) = self.list.back() {
-            memory::of(slot, report);
-        }
-        if let Some(Some(slot)) = self.list.back() {
-            memory::of(slot.as_ref(), report);
-        }
-        if let Some(turn) = self.turns.front() {
-            memory::of(turn, report);
-        }
-    }
-
     /// Add the next part; with `takes_turns` it is written after all unfinished parts that take turns.
     pub(super) fn push(&mut self, index: usize, slot: Slot, takes_turns: bool) {
         if self.list.is_empty() {

@@ -2,9 +2,9 @@
 
 use std::fmt::Debug;
 
-use super::head::Page;
+use super::draft::Draft;
 use super::out::Form;
-use super::parts::{Call, Riders, TextPart, WholePart};
+use super::parts::{Call, Extras, TextPart, WholePart};
 use crate::contract::{ErrorCode, Failure, FinishReason};
 use crate::fold::{MessageAssembler, Terminal};
 
@@ -111,63 +111,63 @@ pub trait Writer: Clone + Debug + Default + PartialEq {
     const ERROR_REASON_FAILS: bool = true;
 
     /// Write what precedes all content.
-    fn head(&mut self, page: &mut Page);
+    fn head(&mut self, draft: &mut Draft);
 
     /// Open a part of text.
-    fn open_text(&mut self, page: &mut Page, part: &TextPart);
+    fn open_text(&mut self, draft: &mut Draft, part: &TextPart);
 
-    /// Write text of the open part.  The text is empty only if something rides on it.
-    fn text(&mut self, page: &mut Page, part: &TextPart, text: &str, riders: Riders<'_>);
+    /// Write text of the open part.  The text is empty only if it has extras.
+    fn text(&mut self, draft: &mut Draft, part: &TextPart, text: &str, extras: Extras<'_>);
 
     /// Close a part of text.
-    fn close_text(&mut self, page: &mut Page, part: &TextPart);
+    fn close_text(&mut self, draft: &mut Draft, part: &TextPart);
 
     /// Write a part that ended without a text: withheld or signed thinking.
-    fn bare(&mut self, page: &mut Page, part: &TextPart);
+    fn bare(&mut self, draft: &mut Draft, part: &TextPart);
 
     /// Write attributes of a part that was closed before.
-    fn late(&mut self, page: &mut Page, part: &TextPart, riders: Riders<'_>);
+    fn late(&mut self, draft: &mut Draft, part: &TextPart, extras: Extras<'_>);
 
     /// Open a call.
-    fn open_call(&mut self, page: &mut Page, call: &Call);
+    fn open_call(&mut self, draft: &mut Draft, call: &Call);
 
     /// Write arguments of the open call.
-    fn args(&mut self, page: &mut Page, call: &Call, text: &str);
+    fn args(&mut self, draft: &mut Draft, call: &Call, text: &str);
 
     /// Close a call; true if it is one that the client may run.
-    fn close_call(&mut self, page: &mut Page, call: &Call) -> bool;
+    fn close_call(&mut self, draft: &mut Draft, call: &Call) -> bool;
 
     /// Write a whole call; false if it cannot be written.  For targets with [`Writer::WHOLE_CALLS`].
-    fn whole_call(&mut self, page: &mut Page, call: &Call) -> bool;
+    fn whole_call(&mut self, draft: &mut Draft, call: &Call) -> bool;
 
     /// Write a part that came in one delta.
-    fn whole_part(&mut self, page: &mut Page, part: &WholePart);
+    fn whole_part(&mut self, draft: &mut Draft, part: &WholePart);
 
     /// Write the terminal of a normal end.
-    fn finish(&mut self, page: &mut Page, ending: &Ending<'_>);
+    fn finish(&mut self, draft: &mut Draft, ending: &Ending<'_>);
 
     /// Write the failure as the last event.  Open parts stay open.
-    fn fail(&mut self, page: &mut Page, failure: &Failure<&str>);
+    fn fail(&mut self, draft: &mut Draft, failure: &Failure<&str>);
 
     /// Write what ends a stream of several answers, behind the terminals of all of them.
-    fn end_answers(&mut self, page: &mut Page) {
-        self.end(page);
+    fn end_answers(&mut self, draft: &mut Draft) {
+        self.end(draft);
     }
 
     /// Write what closes the framing after an event that was the whole answer.
-    fn end(&mut self, _: &mut Page) {}
+    fn end(&mut self, _: &mut Draft) {}
 
     /// Write something that keeps the connection alive, between two events.
-    fn keep_alive(&mut self, page: &mut Page);
+    fn keep_alive(&mut self, draft: &mut Draft);
 
     /// Return the HTTP status and the JSON body of a failure before all content.
-    fn refusal(page: &mut Page, failure: &Failure<&str>) -> (u16, String);
+    fn refusal(draft: &mut Draft, failure: &Failure<&str>) -> (u16, String);
 
     /// Return the JSON of a whole body; `None` if the target has none.
-    fn body(page: &mut Page, message: &MessageAssembler) -> Option<String>;
+    fn body(draft: &mut Draft, message: &MessageAssembler) -> Option<String>;
 
     /// Return the JSON of a whole body with several answers and their numbers; `None` without [`Writer::HAS_ANSWERS`].
-    fn body_of_answers(_: &mut Page, _: &Answers<'_>) -> Option<String> {
+    fn body_of_answers(_: &mut Draft, _: &Answers<'_>) -> Option<String> {
         None
     }
 }

@@ -12,7 +12,6 @@ use crate::contract::{
     CallId, ContractViolation, Delta, DeltaKind, Destination, Failure, FinishReason, InputFormat,
     Laws, Logprobs, Payload, TextAttributes, TextOnlyDelta, Usage,
 };
-use crate::memory::{self, Report};
 
 /// State of a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -178,20 +177,6 @@ pub struct MessageAssembler {
 }
 
 impl MessageAssembler {
-    /// Report the memory that most deltas need.
-    pub fn memory(&self, report: &mut Report<'_>) {
-        memory::of(self, report);
-        let Some(part) = self.parts.last() else { return };
-        memory::of(part, report);
-        let text = match part {
-            Part::Text(part) | Part::Thinking(part) => &part.text,
-            Part::ToolCall(call) => &call.args,
-            Part::Whole(_) => return,
-        };
-        // The next text is appended.
-        report(text.as_bytes().as_ptr_range().end, 1);
-    }
-
     /// Return the state of the message.
     pub fn status(&self) -> Status {
         self.status

@@ -11,9 +11,8 @@
 //!
 //! Source: RFC 8259, in the grammar of [`JsonScan`].  Lone surrogates and invalid UTF-8 in strings become U+FFFD.
 
-use crate::error::{Error, ErrorKind};
 use crate::json::scan::{JsonScan, State, Verdict};
-use crate::json::{Carry, special};
+use crate::json::{Carry, Error, ErrorKind, special};
 
 /// Maximum number of digits of an integer; the default bound of CPython.
 const MAX_INTEGER_DIGITS: usize = 4_300;

@@ -4,6 +4,7 @@
 
 mod cursor;
 mod decimal;
+mod error;
 mod merge;
 mod reader;
 pub mod scan;
@@ -13,6 +14,7 @@ mod write;
 
 pub use cursor::Cursor;
 pub(crate) use decimal::leading_count;
+pub use error::{Error, ErrorKind};
 pub use merge::{Patch, compact, members, merge_deep, merge_objects, merge_patch, write_object};
 pub use reader::{Kind, MAX_DEPTH, Reader, Result};
 pub use text::{Carry, Str};

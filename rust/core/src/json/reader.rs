@@ -10,10 +10,9 @@
 
 use std::ops::Range;
 
-use crate::error::{Error, ErrorKind};
-
 use super::cursor::Cursor;
 use super::decimal::decimal;
+use super::error::{Error, ErrorKind};
 use super::text::{Str, unescape};
 use super::tokens::{escape_end, first_special, number_end, space_end, special, value_end};
 

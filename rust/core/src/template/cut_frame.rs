@@ -12,7 +12,6 @@ use super::framed_json::FramedJson;
 use super::token::{Kind, MAX_TOKENS, Token, TokenSpan};
 use crate::framing::Bytes;
 use crate::json::{Reader, Str};
-use crate::memory::{self, Report};
 
 /// Maximum number of holes of a template of one stream.
 const MAX_HOLES: usize = 8;
@@ -74,12 +73,6 @@ impl CutFrame {
         let fits = spans.len() <= MAX_TOKENS;
         let frame = FramedJson::new(json, wire);
         fits.then(|| Self { name: name.into(), frame, spans, segments: Vec::new() })
-    }
-
-    /// Report the memory that a comparison needs.
-    pub(super) fn memory(&self, report: &mut Report<'_>) {
-        memory::of(self.frame.wire.as_bytes(), report);
-        memory::of(self.segments.as_slice(), report);
     }
 
     /// Return the name.

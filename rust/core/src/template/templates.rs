@@ -11,7 +11,6 @@ use super::event::{EventHandler, StudiedFrame, Template};
 use super::shapes::{Shapes, SharedShapes, Sought};
 use super::token::MAX_TOKENS;
 use crate::framing::Bytes;
-use crate::memory::{self, Report};
 
 /// Maximum number of templates at a time.  Few kinds of event alternate in one stretch of a stream.
 const MAX_TEMPLATES: usize = 3;
@@ -49,14 +48,6 @@ impl<E: Template> Templates<E> {
     /// Share the shapes of frames with other streams.
     pub fn share(&mut self, shapes: Option<&Arc<Shapes<E>>>) {
         self.shared = shapes.map(SharedShapes::new);
-    }
-
-    /// Report the memory of the template that matched last.
-    pub fn memory(&self, report: &mut Report<'_>) {
-        if let Some(template) = &self.recent {
-            memory::of(template.as_ref(), report);
-            template.cut.memory(report);
-        }
     }
 
     /// Apply the event of a frame that matches a template; returns false for any other frame.

@@ -5,9 +5,8 @@ use std::cell::Cell;
 use crate::cost::ALLOCATIONS;
 use crate::support::binary;
 use deltafold::DeltaBatch;
-use deltafold::encode::Settings;
+use deltafold::encode::{Encoder, Settings, TARGETS};
 use deltafold::fold::{FoldingOutput, MessageAssembler};
-use deltafold::target::{Encoder, TARGETS};
 
 fn allocations(f: impl FnOnce()) -> usize {
     let before = ALLOCATIONS.with(Cell::get);

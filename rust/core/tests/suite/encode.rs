@@ -3,14 +3,13 @@
 //! The oracle is the decoder: what an encoder writes is decoded again, and compared with the source's message.
 
 use deltafold::contract::{Delta, FinishReason, InputFormat, Output, Payload, TextAttributes};
-use deltafold::encode::Settings;
+use deltafold::encode::{self, Encoder, Settings, TARGETS, Target};
 use deltafold::fold::{MessageAssembler, Part, Terminal};
-use deltafold::target::{self, Encoder, TARGETS, Target};
 
-use crate::support::{self, Owned};
+use crate::support::{self, Checked, Owned};
 
 /// Encodes deltas one by one.
-fn encode(target: &'static Target, deltas: &[Owned]) -> (Encoder, Vec<u8>) {
+fn encode(target: &'static Target, deltas: &[Owned]) -> (Checked<Encoder>, Vec<u8>) {
     encode_with(target, Settings::default(), deltas)
 }
 
@@ -18,8 +17,8 @@ fn encode_with(
     target: &'static Target,
     settings: Settings,
     deltas: &[Owned],
-) -> (Encoder, Vec<u8>) {
-    let mut encoder = Encoder::new(target, settings, false);
+) -> (Checked<Encoder>, Vec<u8>) {
+    let mut encoder = Checked::new(Encoder::new(target, settings, false));
     let mut bytes = Vec::new();
     for delta in deltas {
         encoder.delta(&delta.as_deref());
@@ -133,7 +132,7 @@ fn blocks_and_images_come_back_in_their_own_protocol() {
     ];
     let mut count = 0;
     for fixture in support::fixtures() {
-        let Some(target) = target::find(&fixture.dialect) else { continue };
+        let Some(target) = encode::find(&fixture.dialect) else { continue };
         let deltas = support::decode(&fixture.dialect, &fixture.wire);
         let source = support::fold(&deltas);
         if lost.contains(&fixture.name.as_str()) || whole_parts(&source).is_empty() {
@@ -144,7 +143,7 @@ fn blocks_and_images_come_back_in_their_own_protocol() {
         if encoder.failed() {
             continue;
         }
-        let body = target::whole_body(target, Settings::default(), 0, &source);
+        let body = encode::whole_body(target, Settings::default(), 0, &source);
         let body = body.expect("a dialect has whole bodies").json;
         // Only a stream of Responses has audio.
         let has_body = fixture.name != "openai-responses/audio";
@@ -216,7 +215,7 @@ fn every_whole_body_says_what_its_stream_says() {
         let source = support::fold(&deltas);
         for target in TARGETS {
             let Some(reader) = reader(target) else { continue };
-            let Some(whole) = target::whole_body(target, Settings::default(), 0, &source) else {
+            let Some(whole) = encode::whole_body(target, Settings::default(), 0, &source) else {
                 continue;
             };
             let (encoder, bytes) = encode(target, &deltas);
@@ -274,12 +273,12 @@ fn bytes_one_by_one_give_the_same_bytes() {
         let deltas = support::decode(&fixture.dialect, &fixture.wire);
         for target in TARGETS {
             let (_, wanted) = encode(target, &deltas);
-            let mut encoder = Encoder::new(target, Settings::default(), false);
+            let mut encoder = Checked::new(Encoder::new(target, Settings::default(), false));
             let mut decoder = support::decoder(&fixture.dialect);
             for byte in fixture.wire.chunks(1) {
-                decoder.feed(byte, &mut encoder);
+                decoder.feed(byte, &mut *encoder);
             }
-            decoder.close(&mut encoder);
+            decoder.close(&mut *encoder);
             assert_eq!(encoder.violation(), None);
             let bytes = encoder.take();
             assert_eq!(
@@ -296,9 +295,9 @@ fn bytes_one_by_one_give_the_same_bytes() {
 #[test]
 fn a_name_finds_its_target() {
     for row in TARGETS {
-        assert_eq!(target::find(row.name).map(|found| found.name), Some(row.name));
+        assert_eq!(encode::find(row.name).map(|found| found.name), Some(row.name));
     }
-    assert!(target::find("openai").is_none());
+    assert!(encode::find("openai").is_none());
 }
 
 #[test]
@@ -314,12 +313,12 @@ fn every_cut_of_a_fixture_gives_the_same_bytes() {
 }
 
 fn two_pieces(target: &'static Target, fixture: &support::Fixture, cut: usize) -> Vec<u8> {
-    let mut encoder = Encoder::new(target, Settings::default(), false);
+    let mut encoder = Checked::new(Encoder::new(target, Settings::default(), false));
     let mut decoder = support::decoder(&fixture.dialect);
     let (first, second) = fixture.wire.split_at(cut);
-    decoder.feed(first, &mut encoder);
-    decoder.feed(second, &mut encoder);
-    decoder.close(&mut encoder);
+    decoder.feed(first, &mut *encoder);
+    decoder.feed(second, &mut *encoder);
+    decoder.close(&mut *encoder);
     encoder.take()
 }
 
@@ -332,7 +331,7 @@ fn the_old_function_call_ends_in_tool_calls_as_it_is_written() {
         "\n\ndata: [DONE]\n\n",
     );
     let deltas = support::decode("openai-chat", body.as_bytes());
-    let (_, bytes) = encode(target::find("openai-chat").expect("a target"), &deltas);
+    let (_, bytes) = encode(encode::find("openai-chat").expect("a target"), &deltas);
     let text = String::from_utf8(bytes).expect("text");
     assert!(text.contains(r#""tool_calls":[{"index":0"#), "{text}");
     assert!(text.contains(r#""finish_reason":"tool_calls""#), "{text}");
@@ -341,8 +340,8 @@ fn the_old_function_call_ends_in_tool_calls_as_it_is_written() {
 
 /// Encodes one whole part, and returns the text.
 fn written_part(target: &str, part: &str) -> String {
-    let target = target::find(target).unwrap();
-    let mut encoder = Encoder::new(target, Settings::default(), false);
+    let target = encode::find(target).unwrap();
+    let mut encoder = Checked::new(Encoder::new(target, Settings::default(), false));
     let payloads = [
         Payload::Start { model_id: "m", request_id: "r" },
         Payload::Part { part_index: None, part },
@@ -376,8 +375,11 @@ fn an_unfinished_call_of_a_provider_has_no_empty_delta() {
 fn the_state_of_a_message_is_no_item_of_reasoning() {
     let state = "{\"dialect\":\"openai-responses\",\"modelId\":\"m\",\"data\":{\"id\":\"msg_1\",\"type\":\"message\"}}";
     let attributes = TextAttributes { provider_state: Some(state), ..TextAttributes::default() };
-    let mut encoder =
-        Encoder::new(target::find("openai-responses").unwrap(), Settings::default(), false);
+    let mut encoder = Checked::new(Encoder::new(
+        encode::find("openai-responses").unwrap(),
+        Settings::default(),
+        false,
+    ));
     let payloads = [
         Payload::Start { model_id: "m", request_id: "r" },
         Payload::Thinking { text: "", part_index: Some(0), attributes },
@@ -430,7 +432,7 @@ fn no_target_gives_an_answer_whose_calls_may_not_run_the_word_of_a_good_end() {
             };
             let (encoder, stream) = encode(target, &deltas);
             let status = encoder.status().expect("a status");
-            let whole = target::whole_body(target, Settings::default(), 0, &source);
+            let whole = encode::whole_body(target, Settings::default(), 0, &source);
             let whole = whole.expect("a dialect has whole bodies");
             for (form, status, bytes) in
                 [("stream", status, &stream[..]), ("whole", whole.status, whole.json.as_bytes())]

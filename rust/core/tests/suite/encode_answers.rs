@@ -1,23 +1,22 @@
 //! Several answers of one response, written as one stream: each says the same under its number.
 //!
-//! The oracle is the decoder of all answers. In debug builds the checker of the grammar reads all output.
+//! The oracle is the decoder of all answers. The checker of the grammar reads all output.
 
 use std::collections::BTreeMap;
 
 use deltafold::contract::{ErrorCode, Failure, Output, Payload};
 use deltafold::decoder::Choices;
-use deltafold::encode::Settings;
+use deltafold::encode::{
+    AnswersEncoder, Encoder, Settings, TARGETS, Target, find, whole_body, whole_body_of_answers,
+};
 use deltafold::fold::MessageAssembler;
 use deltafold::limits::Limits;
-use deltafold::target::{
-    AnswersEncoder, Encoder, TARGETS, Target, find, whole_body, whole_body_of_answers,
-};
 
 use crate::choices::{
     Streams, chat, chat_stream, decode_all, ends, finished, gemini_stream, said, texts,
     titan_stream,
 };
-use crate::support::{fold, options};
+use crate::support::{Checked, fold, options};
 
 const WITH_ANSWERS: [&str; 3] = ["gemini", "gemini-array", "openai-chat"];
 
@@ -35,11 +34,12 @@ fn transcoded(
     source: &str,
     body: &[u8],
     size: usize,
-) -> (AnswersEncoder, Vec<u8>) {
+) -> (Checked<AnswersEncoder>, Vec<u8>) {
     let mut decoder = Choices::new(options(source)).unwrap();
-    let mut encoder = AnswersEncoder::new(target, Settings::default(), false).unwrap();
+    let mut encoder =
+        Checked::new(AnswersEncoder::new(target, Settings::default(), false).unwrap());
     let mut bytes = Vec::new();
-    let mut take = |decoder: &mut Choices, encoder: &mut AnswersEncoder| {
+    let mut take = |decoder: &mut Choices, encoder: &mut Checked<AnswersEncoder>| {
         for (number, batch) in decoder.take() {
             batch.replay(&mut encoder.answer(number).unwrap());
             assert_eq!(encoder.violation(), None);
@@ -152,7 +152,8 @@ fn a_failure_before_all_content_is_an_http_error() {
         assert!(encoder.status().unwrap() >= 500 && encoder.headers().is_some());
         assert!(String::from_utf8(bytes).unwrap().starts_with("{\"error\":{"), "{}", target.name);
 
-        let mut encoder = AnswersEncoder::new(target, Settings::default(), false).unwrap();
+        let mut encoder =
+            Checked::new(AnswersEncoder::new(target, Settings::default(), false).unwrap());
         let mut decoder = Choices::new(options("openai-chat")).unwrap();
         decoder.fail(&Failure::new(ErrorCode::RateLimited, "slow down".into()));
         for (number, batch) in decoder.take() {
@@ -168,7 +169,8 @@ fn a_failure_before_all_content_is_an_http_error() {
 #[test]
 fn a_keep_alive_comes_before_any_answer_and_between() {
     for target in targets() {
-        let mut encoder = AnswersEncoder::new(target, Settings::default(), false).unwrap();
+        let mut encoder =
+            Checked::new(AnswersEncoder::new(target, Settings::default(), false).unwrap());
         encoder.keep_alive();
         assert_eq!(encoder.status(), Some(200));
         let mut bytes = encoder.take();
@@ -198,7 +200,8 @@ fn a_target_with_one_answer_takes_no_others() {
 fn the_number_of_answers_is_bounded() {
     let limits = Limits { choices: 2, ..Limits::default() };
     let settings = Settings { limits, ..Settings::default() };
-    let mut encoder = AnswersEncoder::new(find("gemini").unwrap(), settings, false).unwrap();
+    let mut encoder =
+        Checked::new(AnswersEncoder::new(find("gemini").unwrap(), settings, false).unwrap());
     assert!(encoder.answer(7).is_some() && encoder.answer(3).is_some());
     assert!(encoder.answer(4).is_none() && encoder.answer(7).is_some());
 }
@@ -212,7 +215,7 @@ fn whole_bodies_hold_all_answers() {
     for target in targets() {
         let body = whole_body_of_answers(target, Settings::default(), 0, &answers).unwrap();
         assert_eq!(body.status, 200);
-        deltafold::grammar::check_body(target.name, 200, body.json.as_bytes()).unwrap();
+        deltafold_grammar::check_body(target.name, 200, body.json.as_bytes()).unwrap();
         let found = decode_all(options(reader(target)), [body.json.as_bytes()]);
         assert_eq!(texts(&found), texts(&streams), "{}", target.name);
         let one = whole_body_of_answers(target, Settings::default(), 0, &answers[..1]).unwrap();
@@ -236,7 +239,7 @@ fn one_answer_is_written_as_the_encoder_of_one_writes_it() {
     let body = chat_stream(1);
     for target in targets() {
         let (_, several) = transcoded(target, "openai-chat", body.as_bytes(), 64);
-        let mut encoder = Encoder::new(target, Settings::default(), false);
+        let mut encoder = Checked::new(Encoder::new(target, Settings::default(), false));
         for delta in &decode_all(options("openai-chat"), [body.as_bytes()])[&0] {
             encoder.delta(&delta.as_deref());
         }

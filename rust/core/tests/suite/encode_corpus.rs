@@ -5,13 +5,12 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use deltafold::encode::{Note, Settings, argument_object};
+use deltafold::encode::{Encoder, Note, Settings, TARGETS, Target, argument_object};
 use deltafold::fold::{MessageAssembler, Terminal};
 use deltafold::provider_error::Response;
-use deltafold::target::{Encoder, TARGETS, Target};
 use serde_json::{Value, json};
 
-use crate::support::{self, Recording};
+use crate::support::{self, Checked, Recording};
 
 /// The dialect that reads a target; `None` for the protocols of user interfaces.
 fn reader(target: &Target) -> Option<&'static str> {
@@ -39,17 +38,21 @@ fn finish_reason<'a>(target: &str, reason: &'a str) -> &'a str {
     }
 }
 
-fn encode(target: &'static Target, recording: &Recording, cuts: &[usize]) -> (Encoder, Vec<u8>) {
-    let mut encoder = Encoder::new(target, Settings::default(), false);
+fn encode(
+    target: &'static Target,
+    recording: &Recording,
+    cuts: &[usize],
+) -> (Checked<Encoder>, Vec<u8>) {
+    let mut encoder = Checked::new(Encoder::new(target, Settings::default(), false));
     let mut decoder = support::decoder(&recording.dialect);
     let mut bytes = Vec::new();
     let mut start = 0;
     for &end in cuts.iter().chain([&recording.body.len()]) {
-        decoder.feed(&recording.body[start..end], &mut encoder);
+        decoder.feed(&recording.body[start..end], &mut *encoder);
         bytes.extend(encoder.take());
         start = end;
     }
-    decoder.close(&mut encoder);
+    decoder.close(&mut *encoder);
     bytes.extend(encoder.take());
     assert_eq!(encoder.violation(), None, "{}", recording.id);
     (encoder, bytes)

@@ -2,11 +2,10 @@
 
 use deltafold::Decoder;
 use deltafold::contract::{ErrorCode, Failure, Output};
-use deltafold::encode::Settings;
+use deltafold::encode::{self, Encoder, Settings, TARGETS};
 use deltafold::fold::{FoldingOutput, MessageAssembler, Terminal};
-use deltafold::target::{self, Encoder, TARGETS};
 
-use crate::support::{self, Recording};
+use crate::support::{self, Checked, Recording};
 
 /// Recordings that are longer are cut at evenly spread events only, unless `DELTAFOLD_ALL_FAULTS` is set.
 const CUTS: usize = 10;
@@ -100,10 +99,10 @@ fn check(recording: &Recording) -> usize {
     let events = support::events(&recording.dialect, &recording.body);
     let step = step(events.len());
     let mut count = 0;
-    let mut states: Vec<(Decoder, Encoder)> = TARGETS
+    let mut states: Vec<(Decoder, Checked<Encoder>)> = TARGETS
         .iter()
         .map(|target| {
-            let encoder = Encoder::new(target, Settings::default(), false);
+            let encoder = Checked::new(Encoder::new(target, Settings::default(), false));
             (support::decoder(&recording.dialect), encoder)
         })
         .collect();
@@ -117,7 +116,7 @@ fn check(recording: &Recording) -> usize {
                     if matches!(fault, Fault::Silence) {
                         encoder.keep_alive();
                     }
-                    apply(fault, &recording.dialect, &mut decoder, &mut encoder);
+                    apply(fault, &recording.dialect, &mut decoder, &mut *encoder);
                     let bytes = encoder.take();
                     let place = format!("{} to {}, {fault:?} at {at}", recording.id, target.name);
                     assert!(encoder.ended(), "{place}: no terminal");
@@ -129,8 +128,7 @@ fn check(recording: &Recording) -> usize {
         }
         source.feed(event);
         for (decoder, encoder) in &mut states {
-            decoder.feed(event, encoder);
-            // In debug builds the grammar of the target is checked with the bytes.
+            decoder.feed(event, &mut **encoder);
             encoder.take();
         }
     }
@@ -177,11 +175,11 @@ fn no_call_runs_that_was_not_whole() {
         let events = support::events(&recording.dialect, &recording.body);
         let step = step(events.len());
         let mut source = Folded::new(&recording.dialect);
-        let mut states: Vec<(Decoder, Encoder, Folded)> = READ_BACK
+        let mut states: Vec<(Decoder, Checked<Encoder>, Folded)> = READ_BACK
             .iter()
             .map(|name| {
-                let target = target::find(name).unwrap();
-                let encoder = Encoder::new(target, Settings::default(), false);
+                let target = encode::find(name).unwrap();
+                let encoder = Checked::new(Encoder::new(target, Settings::default(), false));
                 (support::decoder(&recording.dialect), encoder, Folded::new(name))
             })
             .collect();
@@ -193,7 +191,7 @@ fn no_call_runs_that_was_not_whole() {
             }
             source.feed(event);
             for (decoder, encoder, back) in &mut states {
-                decoder.feed(event, encoder);
+                decoder.feed(event, &mut **encoder);
                 back.feed(&encoder.take());
             }
         }
@@ -201,10 +199,10 @@ fn no_call_runs_that_was_not_whole() {
 }
 
 /// Cuts every target here: the calls that its reader would run are among the allowed ones.
-fn check_calls(place: &str, allowed: &[String], states: &[(Decoder, Encoder, Folded)]) {
+fn check_calls(place: &str, allowed: &[String], states: &[(Decoder, Checked<Encoder>, Folded)]) {
     for (decoder, encoder, back) in states {
         let (mut decoder, mut encoder, mut back) = (decoder.clone(), encoder.clone(), back.clone());
-        decoder.close(&mut encoder);
+        decoder.close(&mut *encoder);
         if encoder.status() != Some(200) {
             continue;
         }

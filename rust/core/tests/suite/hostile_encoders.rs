@@ -1,15 +1,15 @@
 //! Hostile deltas to the encoders: waiting content is bounded, the end names the bound, memory stays bounded, work stays linear.
 
 use deltafold::contract::{Delta, FinishReason, InputFormat, Output, Payload, TextAttributes};
-use deltafold::encode::Settings;
-use deltafold::target::{Encoder, TARGETS, Target};
+use deltafold::encode::{Encoder, Settings, TARGETS, Target};
 
 use crate::cost::{LIVE, PEAK, TOTAL};
 use crate::hostile::limited;
+use crate::support::Checked;
 
 /// Cost of encoding: peak of allocated bytes and bytes asked of the allocator, without the output.
 struct Cost {
-    encoder: Encoder,
+    encoder: Checked<Encoder>,
     peak: i64,
     total: i64,
     written: usize,
@@ -61,7 +61,7 @@ fn cost(
     let before = LIVE.get();
     PEAK.set(before);
     TOTAL.set(0);
-    let mut encoder = Encoder::new(target, settings, false);
+    let mut encoder = Checked::new(Encoder::new(target, settings, false));
     let (mut seq, mut written, mut last) = (0, 0, Vec::new());
     say(&mut |payload| {
         seq += 1;

@@ -3,9 +3,8 @@
 use std::fmt::Write as _;
 
 use crate::support::oracles::reader::{agree, beyond_serde, read, skip, verdict};
-use deltafold::error::ErrorKind;
 use deltafold::json::scan::{JsonScan, Verdict};
-use deltafold::json::{self, Carry, Reader, Str};
+use deltafold::json::{self, Carry, ErrorKind, Reader, Str};
 use proptest::prelude::*;
 use serde_json::Value;
 

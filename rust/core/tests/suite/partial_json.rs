@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use crate::support::oracles::partial_json::{DEPTH, agree_with_serde, read, told, value};
-use deltafold::error::{Error, ErrorKind};
 use deltafold::fold::partial_json::{Event, Log, PartialJson};
+use deltafold::json::{Error, ErrorKind};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

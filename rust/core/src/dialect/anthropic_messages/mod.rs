@@ -20,7 +20,6 @@ pub mod facts;
 mod open_blocks;
 mod read;
 mod serving;
-pub mod write;
 
 pub use apply::State;
 pub use deltas::{BlockDelta, Facts};

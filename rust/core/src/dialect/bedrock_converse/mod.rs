@@ -19,8 +19,6 @@ mod apply;
 mod blocks;
 pub mod facts;
 mod read;
-pub mod write;
-mod write_blocks;
 
 pub use apply::State;
 pub(super) use read::member_name;

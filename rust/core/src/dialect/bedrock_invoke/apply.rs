@@ -10,8 +10,7 @@ use crate::contract::{ErrorCode, Failure, FinishReason};
 use crate::dialect::protocol::{Frame, Protocol, ProtocolDriver, Wanted};
 use crate::dialect::{anthropic_messages, bedrock_converse, openai_chat};
 use crate::emit::Counts;
-use crate::error::ErrorKind;
-use crate::json::{Reader, Result};
+use crate::json::{ErrorKind, Reader, Result};
 use crate::limits::Limits;
 use crate::sink::DeltaSink;
 

@@ -2,11 +2,11 @@
 
 use super::partial_args::PartialArgs;
 use super::read::{
-    self, Candidate, Event, EventTemplate, FunctionCall, METADATA, OtherPart, Part, RareMembers,
+    self, Candidate, Event, EventTemplate, FunctionCall, OtherPart, Part, RareMembers,
 };
 use super::usage::Merged;
 
-use super::facts::FACTS;
+use super::facts::{CONTINUATION, FACTS, METADATA};
 use crate::contract::{ErrorCode, Failure, FinishReason, InputFormat};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
 use crate::emit::{CallEnd, CallHandle, ImageContent, PartHandle, PartKind};
@@ -358,9 +358,6 @@ impl State {
         }
     }
 }
-
-/// Member of the provider state and of a candidate.
-pub(super) const CONTINUATION: &str = "continuationToken";
 
 /// Return the provider state of a part: its signature, in its original escapes.
 fn signature_state(signature: Str<'_>) -> String {

@@ -7,6 +7,12 @@
 use crate::contract::{ErrorCode, FinishReason};
 use crate::facts::{ErrorCodes, Facts, FinishReasons, Row, UsageTable, usage_rows};
 
+/// Member of the provider state and of a candidate.
+pub const CONTINUATION: &str = "continuationToken";
+
+/// The members that hold the sources of the text, by kind of source.
+pub const METADATA: [&str; 3] = ["citationMetadata", "groundingMetadata", "urlContextMetadata"];
+
 /// The tables.
 pub const FACTS: Facts = Facts {
     finish_reasons: FinishReasons {

@@ -19,8 +19,6 @@ pub mod facts;
 mod partial_args;
 mod read;
 mod usage;
-pub mod write;
-mod write_logprobs;
 
 pub use apply::State;
 pub use read::{Event, EventTemplate};

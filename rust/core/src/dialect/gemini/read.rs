@@ -2,6 +2,7 @@
 //!
 //! Names are in camelCase.  Proxies written in Python send snake_case; both are read.
 
+use super::facts::METADATA;
 use crate::contract::Logprobs;
 use crate::dialect::choices::{ChoiceNumbers, Number, TemplateNumber};
 use crate::dialect::protocol::{Frame, Wanted};
@@ -56,10 +57,6 @@ pub(super) struct RareContent<'a> {
     /// Log probabilities, if the caller wants them and the candidate has any.
     pub(super) logprobs: Option<Box<Logprobs>>,
 }
-
-/// The members that hold the sources of the text, by kind of source.
-pub(super) const METADATA: [&str; 3] =
-    ["citationMetadata", "groundingMetadata", "urlContextMetadata"];
 
 /// A part of the content.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -15,7 +15,6 @@
 mod apply;
 pub mod facts;
 mod read;
-pub mod write;
 
 pub use apply::State;
 pub use read::{Event, EventTemplate};

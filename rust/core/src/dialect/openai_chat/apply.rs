@@ -2,7 +2,6 @@
 
 use super::calls::{CallPlace, Calls};
 use super::logprobs::Tokens;
-use super::media::AUDIO;
 use super::read::{
     self, Arguments, Choice, Chunk, Event, EventTemplate, Message, RareContent, RareMembers,
     ToolCall,
@@ -10,7 +9,7 @@ use super::read::{
 use super::reasoning::{Thinking, each_text};
 use super::safeguards::warn_of_flagged_calls;
 
-use super::facts::{FACTS, TIMINGS};
+use super::facts::{AUDIO, FACTS, TIMINGS};
 use crate::contract::{InputFormat, Logprobs};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
 use crate::emit::{CallEnd, Counts, PartHandle, PartKind};

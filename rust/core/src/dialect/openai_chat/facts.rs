@@ -7,6 +7,9 @@
 use crate::contract::{ErrorCode, FinishReason};
 use crate::facts::{ErrorCodes, Facts, FinishReasons, Row, UsageTable, usage_rows};
 
+/// Member of a text's state that marks the text as the transcript of audio.
+pub const AUDIO: &str = "audio";
+
 /// The tables.
 pub const FACTS: Facts = Facts {
     finish_reasons: FinishReasons {

@@ -20,14 +20,9 @@ mod calls;
 pub mod facts;
 mod images;
 pub(super) mod logprobs;
-mod media;
-mod members;
 mod read;
 mod reasoning;
 mod safeguards;
-mod states;
-pub mod write;
-mod write_body;
 
 pub use apply::State;
 pub use read::{Event, EventTemplate};

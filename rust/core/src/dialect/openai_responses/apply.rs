@@ -1,10 +1,10 @@
 //! State of a Responses stream, and the application of events to it.
 
-use super::items::{Actor, Item, ItemMembers, flat_name};
+use super::items::{Actor, Item, ItemMembers};
 use super::places::Places;
 use super::read::{self, Content, Event, EventTemplate, ItemPosition, ResponseStage};
 
-use super::facts::FACTS;
+use super::facts::{FACTS, flat_name};
 use crate::contract::{ErrorCode, Failure, FinishReason};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
 use crate::json::{self, Kind, Reader, Result, Str};

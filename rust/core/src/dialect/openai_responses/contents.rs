@@ -161,7 +161,7 @@ impl Message {
         let streamed = self.contents.len();
         let mut position = 0;
         let wants_logprobs = sink.options().logprobs;
-        texts(list, |text, content, riders| {
+        texts(list, |text, content, extras| {
             let is_known = position < streamed;
             let at = if is_known {
                 position
@@ -175,10 +175,10 @@ impl Message {
             if is_known {
                 return;
             }
-            if let Some(annotations) = riders.annotations.filter(|list| *list != "[]") {
+            if let Some(annotations) = extras.annotations.filter(|list| *list != "[]") {
                 sink.annotate(part, annotations);
             }
-            if let Some(json) = riders.logprobs.filter(|_| wants_logprobs) {
+            if let Some(json) = extras.logprobs.filter(|_| wants_logprobs) {
                 let mut logprobs = Logprobs::default();
                 // `read` validated the JSON, so that an error here only means entries that are no log probabilities.
                 let _ = read_entries(&mut Reader::trusted(json), &mut logprobs);
@@ -309,7 +309,7 @@ fn say(part: PartHandle, text: Str<'_>, whole: bool, sink: &mut DeltaSink<'_>) {
 
 /// JSON lists beside the text of a content.
 #[derive(Clone, Copy, Default)]
-struct Riders<'a> {
+struct Extras<'a> {
     annotations: Option<&'a str>,
     logprobs: Option<&'a str>,
 }
@@ -317,17 +317,17 @@ struct Riders<'a> {
 /// Call `found` with each text of a content or summary list.
 fn texts<'a>(
     list: Option<&'a str>,
-    mut found: impl FnMut(Str<'a>, Content, Riders<'a>),
+    mut found: impl FnMut(Str<'a>, Content, Extras<'a>),
 ) -> Result<()> {
     let Some(list) = list else { return Ok(()) };
     Reader::trusted(list).maybe_array(|reader| {
         if reader.kind()? == Kind::String {
-            found(reader.string()?, Content::Text, Riders::default());
+            found(reader.string()?, Content::Text, Extras::default());
             return Ok(());
         }
         let mut text = None;
         let mut content = Content::Text;
-        let mut riders = Riders::default();
+        let mut extras = Extras::default();
         reader.maybe_object(|reader, key| {
             match key {
                 "text" => text = reader.opt_string()?.or(text),
@@ -337,14 +337,14 @@ fn texts<'a>(
                         text = Some(refusal);
                     }
                 }
-                "annotations" => riders.annotations = reader.opt_raw()?,
-                "logprobs" => riders.logprobs = reader.opt_raw()?,
+                "annotations" => extras.annotations = reader.opt_raw()?,
+                "logprobs" => extras.logprobs = reader.opt_raw()?,
                 _ => reader.skip()?,
             }
             Ok(())
         })?;
         if let Some(text) = text {
-            found(text, content, riders);
+            found(text, content, extras);
         }
         Ok(())
     })

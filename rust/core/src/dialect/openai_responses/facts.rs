@@ -4,9 +4,12 @@
 //! `completed`.
 //! Source: platform.openai.com, "Responses: the response object" (docs/protocols/decoding.md#facts).
 
+use std::borrow::Cow;
+
 use crate::contract::{ErrorCode, FinishReason};
 use crate::dialect::openai_chat::facts as openai_chat;
 use crate::facts::{ErrorCodes, Facts, FinishReasons, Row};
+use crate::json::Str;
 
 /// The tables.  The usage record has the members of Chat with the prefixes `input` and `output`, which Chat's table lists.
 pub const FACTS: Facts = Facts {
@@ -48,3 +51,16 @@ pub const FACTS: Facts = Facts {
         ],
     },
 };
+
+/// Return the name of a tool with its namespace.
+///
+/// A function that the provider loads later is called in a namespace of its own name: this name.
+pub fn flat_name<'a>(namespace: Option<Str<'a>>, name: Str<'a>) -> Cow<'a, str> {
+    let name = name.unescaped();
+    match namespace.map(|namespace| namespace.unescaped()) {
+        Some(namespace) if !namespace.is_empty() && namespace != name => {
+            Cow::Owned(format!("{namespace}__{name}"))
+        }
+        _ => name,
+    }
+}

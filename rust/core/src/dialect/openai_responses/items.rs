@@ -8,9 +8,8 @@
 //! - Every other item becomes one provider part when it is done.  If the stream ends before, the part holds the content
 //!   that arrived.
 
-use std::borrow::Cow;
-
 use super::contents::{Announced, Message, Reasoning, without};
+use super::facts::flat_name;
 use super::read::Content;
 use crate::contract::{FinishReason, InputFormat};
 use crate::emit::{CallEnd, CallHandle};
@@ -76,19 +75,6 @@ pub(super) struct ItemMembers<'a> {
     execution: Option<Str<'a>>,
     environment: Option<Str<'a>>,
     status: Option<Str<'a>>,
-}
-
-/// Return the name of a tool with its namespace.
-///
-/// A function that the provider loads later is called in a namespace of its own name: this name.
-pub(super) fn flat_name<'a>(namespace: Option<Str<'a>>, name: Str<'a>) -> Cow<'a, str> {
-    let name = name.unescaped();
-    match namespace.map(|namespace| namespace.unescaped()) {
-        Some(namespace) if !namespace.is_empty() && namespace != name => {
-            Cow::Owned(format!("{namespace}__{name}"))
-        }
-        _ => name,
-    }
 }
 
 /// The party that acts on an item.

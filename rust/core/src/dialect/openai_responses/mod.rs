@@ -23,7 +23,6 @@ pub mod facts;
 mod items;
 mod places;
 mod read;
-pub mod write;
 
 pub use apply::State;
 pub use read::{Content, Event, EventTemplate, ItemPosition, ResponseStage};

@@ -1,6 +1,6 @@
 //! Whole bodies: answers that were not streamed, and the errors of refused requests.
 
-use deltafold::grammar::check_body;
+use deltafold_grammar::check_body;
 
 fn refuses(target: &str, status: u16, body: &str, words: &str) {
     let violation = check_body(target, status, body.as_bytes()).unwrap_err();

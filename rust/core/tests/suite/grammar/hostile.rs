@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::{Checker, encode, fed, good_streams, verdict};
-use deltafold::grammar::{check_body, targets};
+use deltafold_grammar::{check_body, targets};
 use proptest::prelude::*;
 
 /// Feed a body in one piece, whatever the verdict is.

@@ -19,7 +19,7 @@ mod openai_responses;
 use crate::support::{decode, fold, thinking};
 use deltafold::contract::{FinishReason, Payload};
 use deltafold::framing::aws_event_stream::{write_frame, write_header};
-use deltafold::grammar::{Checker, Violation};
+use deltafold_grammar::{Checker, Violation};
 
 /// One change of a good stream.  Each finds the first line that holds its first text.
 #[derive(Clone, Copy, Debug)]
@@ -204,7 +204,7 @@ fn good_streams() -> [(&'static str, String); 11] {
 #[test]
 fn an_unknown_target_has_no_checker() {
     assert!(Checker::new("cohere-chat").is_none());
-    let names: Vec<_> = deltafold::grammar::targets().collect();
+    let names: Vec<_> = deltafold_grammar::targets().collect();
     assert_eq!(names, good_streams().map(|(target, _)| target));
     for name in names {
         assert!(Checker::new(name).is_some(), "{name}");

@@ -119,7 +119,7 @@ fn an_ollama_stream_with_a_defect_is_refused() {
 #[test]
 fn a_line_that_the_go_client_cannot_read_is_refused() {
     let long = GOOD.replacen("Hello", &"x".repeat(8_000_000), 1);
-    let mut checker = deltafold::grammar::Checker::new("ollama").unwrap();
+    let mut checker = deltafold_grammar::Checker::new("ollama").unwrap();
     let violation = checker.feed(&encode("ollama", &long)).unwrap_err();
     assert_eq!(violation.to_string(), "ollama, event 2: the event is longer than 8000000 bytes");
 }

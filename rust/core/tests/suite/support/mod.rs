@@ -8,7 +8,10 @@
 )]
 
 pub mod binary;
+mod checked;
 pub mod oracles;
+
+pub use checked::Checked;
 
 use std::path::PathBuf;
 
@@ -73,10 +76,10 @@ pub fn decoder(dialect: &str) -> Decoder {
 /// The rule of a target's grammar that an answer breaks.
 pub fn violation(target: &str, status: u16, body: &[u8]) -> Option<String> {
     let verdict = if status == 200 {
-        let mut checker = deltafold::grammar::Checker::new(target).expect("a target");
+        let mut checker = deltafold_grammar::Checker::new(target).expect("a target");
         checker.feed(body).and_then(|()| checker.close())
     } else {
-        deltafold::grammar::check_body(target, status, body)
+        deltafold_grammar::check_body(target, status, body)
     };
     verdict.err().map(|violation| violation.to_string())
 }

@@ -15,11 +15,10 @@ use deltafold::contract::{
     Delta, ErrorCode, Failure, FinishReason, InputFormat, Laws, Logprobs, Output, Payload,
     TextAttributes, Usage,
 };
-use deltafold::encode::{DeclinedCalls, Settings};
+use deltafold::encode::{DeclinedCalls, Encoder, Settings, TARGETS};
 use deltafold::fold::{MessageAssembler, Terminal};
-use deltafold::target::{Encoder, TARGETS};
 
-use super::super::{Owned, decode, fold};
+use super::super::{Checked, Owned, decode, fold};
 
 const TEXTS: [&str; 8] =
     ["a", "\"\\\n", "\u{85}\u{2028}\u{2029}", "é😀", "{", "{}", "data: x\n\n", "[DONE]"];
@@ -178,7 +177,8 @@ fn settings(choice: u8) -> Settings {
         own_models: (choice & 64 != 0).then(Arc::default),
         hold: choice & 2 != 0,
         declined_calls: if choice & 128 == 0 { DeclinedCalls::Filter } else { DeclinedCalls::Hold },
-        codex: choice & 4 != 0,
+        refusals_as_text: choice & 4 != 0,
+        final_errors_end_turn: choice & 4 != 0,
         raw_reasoning: choice & 8 != 0,
         include_usage: choice & 16 == 0,
         incomplete_as_completed: choice & 32 != 0,
@@ -197,13 +197,12 @@ pub fn any_deltas(script: &[[u8; 4]], text: &str, last: [u8; 2], choice: u8) {
 fn check(deltas: &[Owned], choice: u8) {
     let source = fold(deltas);
     for target in TARGETS {
-        let mut encoder = Encoder::new(target, settings(choice), false);
+        let mut encoder = Checked::new(Encoder::new(target, settings(choice), false));
         for delta in deltas {
             encoder.delta(&delta.as_deref());
         }
         assert_eq!(encoder.violation(), None);
         assert!(encoder.ended(), "{}", target.name);
-        // In debug builds this checks the grammar.
         let bytes = encoder.take();
         let reader = match target.name {
             "ag-ui" | "ai-sdk" | "langchain" => continue,

@@ -9,8 +9,8 @@
     reason = "an oracle fails loudly, and where it stands"
 )]
 
-use deltafold::error::ErrorKind;
 use deltafold::fold::partial_json::{Event, PartialJson};
+use deltafold::json::ErrorKind;
 use serde_json::{Map, Value, json};
 
 use super::pieces;

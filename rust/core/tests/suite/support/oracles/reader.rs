@@ -9,9 +9,8 @@
     reason = "an oracle fails loudly, and where it stands"
 )]
 
-use deltafold::error::ErrorKind;
 use deltafold::json::scan::{JsonScan, Verdict};
-use deltafold::json::{self, Kind, Reader};
+use deltafold::json::{self, ErrorKind, Kind, Reader};
 use serde_json::{Map, Value};
 
 /// Nesting under serde_json's own bound of 128.

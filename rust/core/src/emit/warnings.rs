@@ -1,0 +1,99 @@
+//! Warnings of a stream, and facts without a member in the contract.
+//!
+//! In: warnings and facts of a dialect.  Out: `warnings` and `details` of the terminal.
+//!
+//! Laws: a repeated warning is only counted.  The first value of a fact wins.  Both are bounded by the limits.
+
+use super::emitter::{Emitter, EmitterSink};
+use crate::json::{Carry, ObjectWriter, Str};
+
+/// Maximum characters of an unknown name in its warning.
+const MAX_NAME: usize = 100;
+
+/// The warning of answers that are not followed.  A dialect has one message of it.
+const OTHER_CHOICES: &str = "other_choices";
+
+impl EmitterSink<'_> {
+    /// Add a warning; a repeated one is only counted.
+    pub fn warn(&mut self, code: &'static str, message: &str, offset: Option<u64>) {
+        let max = self.options().limits.warnings;
+        if !self.emitter.warnings.add(max, code, message, offset) {
+            self.emitter.deltas.within("warnings", max + 1, max);
+        }
+    }
+
+    /// Warn of an unknown name of the wire, cut to `MAX_NAME` characters; `what` is its kind.
+    pub fn warn_unknown(&mut self, what: &str, name: Str<'_>) {
+        let name: String = name.text().chars().take(MAX_NAME).collect();
+        self.warn("unknown_event", &format!("unknown {what} type {name:?}"), None);
+    }
+
+    /// Warn of an element that is not an object, where the protocol has objects.
+    pub fn warn_no_object(&mut self, element: &str) {
+        let what = match element.as_bytes().first() {
+            Some(b'"') => "a string",
+            Some(b'[') => "an array",
+            Some(b't' | b'f') => "a boolean",
+            Some(b'n') => "null",
+            _ => "a number",
+        };
+        let message = format!("{what} where an object belongs was ignored");
+        self.warn("malformed_element", &message, None);
+    }
+
+    /// Warn of answers that are not followed; `answers` is the protocol's word for them.
+    #[inline]
+    pub fn warn_other_choices(&mut self, answers: &str) {
+        // A stream of many answers has a frame of another answer more often than one of its own.
+        if !self.emitter.warnings.repeat(OTHER_CHOICES) {
+            self.warn_first_other_choice(answers);
+        }
+    }
+
+    #[cold]
+    fn warn_first_other_choice(&mut self, answers: &str) {
+        let message = format!("the stream holds several {answers}; one is followed");
+        self.warn(OTHER_CHOICES, &message, None);
+    }
+
+    pub(crate) fn warn_lone(&mut self, carry: Carry) {
+        if carry.lone > 0 {
+            self.warn("lone_surrogate", "a lone surrogate escape became U+FFFD", None);
+        }
+    }
+
+    /// Record a fact without a member in the contract under the provider's name.  `value` is JSON.  The first value wins.
+    pub fn detail(&mut self, name: &'static str, value: &str) {
+        if let Some(mut details) = self.add_detail(name, value.len()) {
+            details.json(name, value);
+        }
+    }
+
+    /// Record several facts, each a name and a JSON value.
+    pub fn details<'v>(&mut self, facts: impl IntoIterator<Item = (&'static str, &'v str)>) {
+        for (name, value) in facts {
+            self.detail(name, value);
+        }
+    }
+
+    /// Record a fact that is a string of the wire.
+    #[inline]
+    pub fn text_detail(&mut self, name: &'static str, value: Option<Str<'_>>) {
+        if let Some(value) = value {
+            let bytes = "\"\"".len() + value.raw.len();
+            if let Some(mut details) = self.add_detail(name, bytes) {
+                details.wire_text(name, value);
+            }
+        }
+    }
+
+    /// Return the writer of a new fact; `None` for a known fact, and at the bound of provider state.
+    fn add_detail(&mut self, name: &'static str, bytes: usize) -> Option<ObjectWriter<'_>> {
+        if self.emitter.detail_names.contains(&name) || !self.take_state_bytes(bytes) {
+            return None;
+        }
+        let Emitter { details, detail_names, .. } = &mut *self.emitter;
+        detail_names.push(name);
+        Some(ObjectWriter::resume(details))
+    }
+}

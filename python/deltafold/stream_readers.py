@@ -14,7 +14,7 @@ Laws:
 import warnings
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
-from typing import ClassVar, Generic, NoReturn, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, NoReturn, Self, TypeAlias, TypeVar, cast
 
 from deltafold import excerpts
 from deltafold._core import OVER, DeltaBatch
@@ -34,6 +34,9 @@ from deltafold.transports.draining import adrain, drain
 from deltafold.transports.responses import source_of_chunks
 from deltafold.transports.sources import AsyncSource, Source
 from deltafold.transports.unready import LineWatch
+
+if TYPE_CHECKING:
+    from deltafold.transports.timeouts import AsyncTimedChunks, TaskWatch
 
 T = TypeVar("T")
 
@@ -306,9 +309,11 @@ class AsyncReader(_Reader):
 
     Attributes:
         following: reads the next chunk of the open source.
+        timed: the chunks, whose limits the loop applies without a coroutine a chunk.
+        watch: ends the waits for these chunks; None for others.
     """
 
-    __slots__ = ("_open", "_tee", "following")
+    __slots__ = ("_open", "_tee", "following", "timed", "watch")
 
     kind = "AsyncDeltaStream"
     closing = "aclose"
@@ -329,6 +334,8 @@ class AsyncReader(_Reader):
         self._open = open_source
         self._tee = tee
         self.following: Callable[[], Awaitable[bytes]] | None = None
+        self.timed: AsyncTimedChunks | None = None
+        self.watch: TaskWatch | None = None
         self.is_watched = self.is_watched or tee is not None
 
     async def read_to_end(self) -> None:
@@ -352,7 +359,12 @@ class AsyncReader(_Reader):
         self._take(source)
         if self.call.after_headers is not None:
             await finished(self.after_headers())
-        following = self.following = source.chunks.__anext__
+        chunks = source.chunks
+        # The module of the class imports asyncio, which synchronous programs do not need.
+        self.watch = getattr(chunks, "task_watch", None)
+        if self.watch is not None:
+            self.timed = cast("AsyncTimedChunks", chunks)
+        following = self.following = chunks.__anext__
         return following
 
     async def watched(self, chunk: bytes, step: Step[T]) -> T | None:
@@ -372,6 +384,8 @@ class AsyncReader(_Reader):
 
     async def raised(self, raised: BaseException, step: Step[T], *, decoding: bool) -> T | None:
         """Handle an exception of a read: raise the caller's own, and fold one of the transport."""
+        if self.timed is not None and not decoding:
+            raised = self.timed.failure(raised)
         try:
             if isinstance(raised, StopAsyncIteration) and not decoding:
                 await self._release()
@@ -457,8 +471,16 @@ class AwaitedValues(Generic[T]):
             decoding = False
             try:
                 following = reader.following or await reader.begun()
+                timed, watch = reader.timed, reader.watch
                 while value is None:
-                    chunk = await following()
+                    if timed is None or watch is None:
+                        chunk = await following()
+                    else:
+                        timed.begin()
+                        chunk = await timed.read()
+                        watch.task = None
+                        if not chunk or not timed.is_begun:
+                            timed.arrived(chunk)
                     if reader.is_watched:
                         value = await reader.watched(chunk, step)
                     else:

@@ -12,6 +12,7 @@ import math
 import sys
 import threading
 from abc import ABC, abstractmethod
+from asyncio import current_task
 from collections.abc import Awaitable, Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -72,14 +73,14 @@ class Limits:
 
     Attributes:
         timeouts: the waiting times.
-        ends: the time of `monotonic` at which the whole call must be over; infinite without one.
+        ends: the time of `monotonic` at which the whole call must be over; None without a limit.
     """
 
     __slots__ = ("ends", "timeouts")
 
     def __init__(self, timeouts: Timeouts) -> None:
         self.timeouts = timeouts
-        self.ends = math.inf if timeouts.total is None else monotonic() + timeouts.total
+        self.ends = None if timeouts.total is None else monotonic() + timeouts.total
 
     def has(self, limit: Limit) -> bool:
         """Return whether the limit is set."""
@@ -93,7 +94,7 @@ class Limits:
 
     def left(self, seconds: float | None) -> float | None:
         """Return the seconds of a wait, at most those until the whole call must be over."""
-        if self.ends == math.inf:
+        if self.ends is None:
             return seconds
         left = max(self.ends - monotonic(), 0.0)
         return left if seconds is None else min(seconds, left)
@@ -106,16 +107,21 @@ class Limits:
 
     def end_within(self, seconds: float) -> None:
         """Let the call take so many seconds at most from now on."""
-        self.ends = min(self.ends, monotonic() + seconds)
+        ends = monotonic() + seconds
+        self.ends = ends if self.ends is None else min(self.ends, ends)
 
-    def failed(self, raised: BaseException, limit: Limit | None) -> BaseException:
+    def failed(self, raised: BaseException, limit: Limit) -> BaseException:
         """Return the exception to raise where a read has raised this one.
 
         Args:
             raised: the exception of the read.
-            limit: the limit that the read would have reached first; None if it had none.
+            limit: the limit that the read would have reached first.
         """
-        return self.missed(limit) if limit is not None and is_timeout(raised) else raised
+        if not is_timeout(raised):
+            return raised
+        missed = self.missed(limit)
+        missed.__cause__ = raised
+        return missed
 
     def missed(self, limit: Limit) -> TimeoutError:
         """Make the error that names the exceeded limit."""
@@ -172,15 +178,34 @@ class TimedChunks:
 class AsyncTimedChunks:
     """Chunks of a body that is awaited, each within its limit.
 
+    A reader that cannot pay for a coroutine a chunk does itself what `__anext__` does, under
+    asyncio: `begin`, `read`, `arrived` or `failure`.
+
     Args:
         read: returns an awaitable of the next chunk.
         limits: the limits of the call.
         watch: limits the waits.
         first: replaces `read` until the first chunk came.
         ends_empty: whether an empty chunk is the end of the body.
+
+    Attributes:
+        read: returns an awaitable of the next chunk.
+        task_watch: the watch, if it is one of asyncio.
+        is_begun: whether a chunk has come.
     """
 
-    __slots__ = ("_ends_empty", "_limit", "_limits", "_read", "_seconds", "_then", "_watch")
+    __slots__ = (
+        "_allowed",
+        "_ends_empty",
+        "_limit",
+        "_limits",
+        "_seconds",
+        "_then",
+        "_watch",
+        "is_begun",
+        "read",
+        "task_watch",
+    )
 
     def __init__(
         self,
@@ -191,56 +216,64 @@ class AsyncTimedChunks:
         *,
         ends_empty: bool = False,
     ) -> None:
-        self._read = first or read
-        self._then: ReadChunk | None = read
+        self.read = first or read
+        self._then = read
         self._limits = limits
         self._limit: Limit = "first_byte"
-        self._seconds = limits.timeouts.first_byte
+        self._allowed = self._seconds = limits.timeouts.first_byte
         self._watch = watch
+        self.task_watch = watch if isinstance(watch, TaskWatch) else None
         self._ends_empty = ends_empty
+        self.is_begun = False
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> bytes:
-        watch, limits = self._watch, self._limits
-        allowed = seconds = self._seconds
-        if limits.ends != math.inf:
-            seconds = limits.left(allowed)
-        watch.begin(seconds)
+        self.begin()
         try:
-            chunk = await self._read()
+            chunk = await self.read()
         except BaseException as raised:
-            limit = self._limit if seconds == allowed else "total"
-            self._failed(raised, None if seconds is None else limit)
-            raise
-        if type(watch) is TaskWatch:
-            watch.task = None  # what `done` does
-        else:
-            watch.done()
-        if self._then is not None:
-            self._began()
-        if not chunk and self._ends_empty:
-            raise StopAsyncIteration
+            failed = self.failure(raised)
+            if failed is raised:
+                raise
+            raise failed from raised
+        self._watch.done()
+        self.arrived(chunk)
         return chunk
 
-    def _failed(self, raised: BaseException, limit: Limit | None) -> None:
-        """End a read that has raised, and raise the error of its limit if that is the reason."""
+    def begin(self) -> None:
+        """Begin the limit of a read."""
+        seconds, limits = self._allowed, self._limits
+        if limits.ends is not None:
+            seconds = limits.left(seconds)
+        self._seconds = seconds
+        self._watch.begin(seconds)
+
+    def arrived(self, chunk: bytes) -> None:
+        """Take the chunk of a read, whose wait has ended.
+
+        Raises:
+            StopAsyncIteration: the chunk is the end of the body.
+        """
+        if not self.is_begun:
+            self.is_begun = True
+            self.read, self._limit = self._then, "idle"
+            self._allowed = self._limits.timeouts.idle
+        if not chunk and self._ends_empty:
+            raise StopAsyncIteration
+
+    def failure(self, raised: BaseException) -> BaseException:
+        """End a read that has raised, and return the exception to raise."""
         try:
             self._watch.end(raised)
         except ExpiredError as expired:
             raised = expired
-        if isinstance(raised, StopAsyncIteration):
-            return
-        failed = self._limits.failed(raised, limit)
-        if failed is not raised:
-            raise failed from raised
-
-    def _began(self) -> None:
-        """Limit the later reads, now that the first chunk has come."""
-        if self._then is not None:
-            self._read, self._then = self._then, None
-        self._limit, self._seconds = "idle", self._limits.timeouts.idle
+        if self._seconds is None or isinstance(raised, StopAsyncIteration):
+            return raised
+        return self._limits.failed(
+            raised, self._limit if self._seconds == self._allowed else "total"
+        )
 
 
 def under_asyncio() -> bool:
@@ -396,7 +429,7 @@ class TaskWatch(Watch):
     def begin(self, seconds: float | None) -> None:
         """Begin a wait of the current task."""
         timer = self._timer
-        task = self.task = asyncio.current_task(timer.loop)
+        task = self.task = current_task(timer.loop)
         self._cancelling = 0 if task is None else task.cancelling()
         self._expired = False
         if seconds is None:

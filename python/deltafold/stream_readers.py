@@ -146,9 +146,12 @@ class _Reader(StreamCore):
 
 def _raise(raises: BaseException, raised: BaseException) -> NoReturn:
     """Raise an exception in the place of another one, or of itself."""
-    if raises is raised:
-        raise raised
-    raise raises from raises.__cause__
+    try:
+        if raises is raised:
+            raise raised
+        raise raises from raises.__cause__
+    finally:
+        del raises, raised  # their tracebacks hold this frame
 
 
 class Reader(_Reader):
@@ -271,6 +274,7 @@ class Reader(_Reader):
 
     def _raised(self, raised: BaseException, step: Step[T], *, decoding: bool) -> T | None:
         """Handle an exception of a read: raise the caller's own, and fold one of the transport."""
+        raises = failure = None
         try:
             raises, releases, failure = self.verdict(raised, decoding=decoding)
             if releases:
@@ -280,6 +284,7 @@ class Reader(_Reader):
             return step(self.stepped(failure))
         finally:
             self.cursor.leave()
+            del raised, raises, failure  # their tracebacks hold this frame
 
     def _finish(self) -> None:
         """Read the rest of the body after the terminal event, to reuse the connection."""
@@ -386,6 +391,7 @@ class AsyncReader(_Reader):
         """Handle an exception of a read: raise the caller's own, and fold one of the transport."""
         if self.timed is not None and not decoding:
             raised = self.timed.failure(raised)
+        raises = failure = None
         try:
             if isinstance(raised, StopAsyncIteration) and not decoding:
                 await self._release()
@@ -398,6 +404,7 @@ class AsyncReader(_Reader):
             return step(self.stepped(failure))
         finally:
             self.cursor.leave()
+            del raised, raises, failure  # their tracebacks hold this frame
 
     async def finish(self) -> None:
         """Read the rest of the body after the terminal event, to reuse the connection."""

@@ -233,11 +233,14 @@ class AsyncTimedChunks:
         self.begin()
         try:
             chunk = await self.read()
-        except BaseException as raised:
+        except BaseException as raised:  # noqa: BLE001 - raised again
             failed = self.failure(raised)
-            if failed is raised:
-                raise
-            raise failed from raised
+            try:
+                if failed is raised:
+                    raise
+                raise failed from raised
+            finally:
+                del failed  # its traceback holds this frame
         self._watch.done()
         self.arrived(chunk)
         return chunk

@@ -516,11 +516,8 @@ class Fold:
     def close(self) -> int: ...
     def snapshot(self) -> Message: ...
 
-@final
-class Over: ...
-
 OVER: Final[Any]
-"""The only `Over`: the result of a step after the end of the stream."""
+"""Result of a step after the end of the stream."""
 
 @final
 class Cursor:

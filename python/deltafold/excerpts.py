@@ -10,7 +10,7 @@ that a terminal obeys are escapes.
 import sys
 from collections import deque
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 from deltafold._core import Decoder, event_ends
 from deltafold.contract import DeltaKind
@@ -49,7 +49,7 @@ class RecentBytes:
         """Keep a chunk; what the decoder refuses is not kept."""
         if not isinstance(chunk, bytes | bytearray | memoryview):
             return
-        given = bytes(chunk)
+        given = bytes(cast("bytes", chunk))
         self.read += len(given)
         if len(given) > _KEPT_CHUNK_BYTES:
             self._chunks.clear()

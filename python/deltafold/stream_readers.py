@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from deltafold.transports.timeouts import AsyncTimedChunks, TaskWatch
 
 T = TypeVar("T")
+SourceT = TypeVar("SourceT", Source, AsyncSource)
 
 Tee: TypeAlias = Callable[[bytes], object]
 """Receives the bytes of the body as they arrive, before they are decoded."""
@@ -47,7 +48,7 @@ AsyncTee: TypeAlias = Callable[[bytes], Awaitable[object] | None]
 """Like `Tee`; the result is awaited."""
 
 
-class _Reader(StreamCore):
+class _Reader(StreamCore, Generic[SourceT]):
     """Members that both kinds of reader share.
 
     Attributes:
@@ -62,7 +63,7 @@ class _Reader(StreamCore):
     kind: ClassVar[str]
     closing: ClassVar[str]
 
-    source: Source | AsyncSource | None
+    source: SourceT | None
 
     def __init__(
         self,
@@ -154,7 +155,7 @@ def _raise(raises: BaseException, raised: BaseException) -> NoReturn:
         del raises, raised  # their tracebacks hold this frame
 
 
-class Reader(_Reader):
+class Reader(_Reader[Source]):
     """Reader that waits.
 
     Args:
@@ -170,8 +171,6 @@ class Reader(_Reader):
 
     kind = "DeltaStream"
     closing = "close"
-
-    source: Source | None
 
     def __init__(
         self,
@@ -236,7 +235,8 @@ class Reader(_Reader):
 
     def read_to_end(self) -> None:
         """Fold the stream to its end."""
-        for _ in self.values(self.cursor.fold):
+        values: Iterator[object] = self.values(self.cursor.fold)
+        for _ in values:
             pass
 
     def close(self) -> None:
@@ -309,7 +309,7 @@ class Reader(_Reader):
                 pass
 
 
-class AsyncReader(_Reader):
+class AsyncReader(_Reader[AsyncSource]):
     """Reader that awaits, under any event loop; the arguments are those of `Reader`.
 
     Attributes:
@@ -322,8 +322,6 @@ class AsyncReader(_Reader):
 
     kind = "AsyncDeltaStream"
     closing = "aclose"
-
-    source: AsyncSource | None
 
     def __init__(
         self,

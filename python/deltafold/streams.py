@@ -16,7 +16,7 @@ Laws:
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from types import TracebackType
-from typing import Self, Unpack
+from typing import Generic, Self, TypeVar, Unpack
 
 from deltafold import data_types
 from deltafold._core import DeltaBatch, MessageDelta
@@ -36,13 +36,15 @@ from deltafold.transports.response_info import ResponseInfo
 from deltafold.transports.responses import async_source_of, dialect_of, plain_chunks, source_of
 from deltafold.transports.sources import AsyncSource, Source
 
+ReaderT = TypeVar("ReaderT", Reader, AsyncReader)
 
-class _Stream:
+
+class _Stream(Generic[ReaderT]):
     """Members that both kinds of stream share."""
 
     __slots__ = ("__weakref__", "_core")
 
-    _core: Reader | AsyncReader
+    _core: ReaderT
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._core.decoder.dialect} {self.status}>"
@@ -114,7 +116,7 @@ class _Stream:
         return self._core.final_message()
 
 
-class DeltaStream(_Stream):
+class DeltaStream(_Stream[Reader]):
     """A stream that is read by waiting for it.  Made by `stream()` and `Model.stream_sync()`.
 
     >>> with deltafold.stream(response) as stream:
@@ -126,8 +128,6 @@ class DeltaStream(_Stream):
     """
 
     __slots__ = ()
-
-    _core: Reader
 
     def __init__(
         self,
@@ -189,7 +189,7 @@ class DeltaStream(_Stream):
         self._core.close()
 
 
-class AsyncDeltaStream(_Stream):
+class AsyncDeltaStream(_Stream[AsyncReader]):
     """A stream that is read by awaiting it, under any event loop.
 
     `astream()` and `Model.stream()` make it.
@@ -203,8 +203,6 @@ class AsyncDeltaStream(_Stream):
     """
 
     __slots__ = ()
-
-    _core: AsyncReader
 
     def __init__(
         self,

@@ -3,7 +3,7 @@
 //! In: argument text in any pieces.  Out: the unescaped text, as far as it is certain.
 //!
 //! Laws: an escape or a surrogate pair that is cut is held back.  Arguments of another form come out as they are.
-//! Case: docs/protocols/encoding.md#codex-tools.
+//! Case: docs/protocols/encoding.md#freeform-tools.
 
 use crate::json::{Carry, Str};
 

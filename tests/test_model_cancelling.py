@@ -55,7 +55,9 @@ def server() -> Iterator[ReplayServer]:
 
 
 @asynccontextmanager
-async def model_of(package: str, url: str) -> AsyncGenerator[AnthropicModel]:
+async def model_of(
+    package: str, url: str, timeouts: Timeouts = UNLIMITED
+) -> AsyncGenerator[AnthropicModel]:
     makers: dict[str, Any] = {
         "httpx": httpx.AsyncClient,
         "httpx2": httpx2.AsyncClient,
@@ -63,7 +65,7 @@ async def model_of(package: str, url: str) -> AsyncGenerator[AnthropicModel]:
     }
     async with makers[package]() as client:
         yield AnthropicModel(
-            {"model_id": "m"}, client=client, base_url=url, api_key="key", timeouts=UNLIMITED
+            {"model_id": "m"}, client=client, base_url=url, api_key="key", timeouts=timeouts
         )
 
 

@@ -15,6 +15,7 @@ from datetime import datetime
 from functools import partial
 from typing import (
     TYPE_CHECKING,
+    ClassVar,
     Final,
     Literal,
     NamedTuple,
@@ -34,6 +35,7 @@ from deltafold._core import (
     StreamTimes,
     set_late_fields,
 )
+from deltafold.call_facts import call_facts, cost_of_answer
 from deltafold.contract import DeltaKind, ErrorCode
 from deltafold.error_mapping import ErrorFields, ErrorMapper
 from deltafold.errors import ModelError
@@ -161,11 +163,13 @@ class ForeignCall(CallContext):
 
 
 _OK: Final = 200
-_OWN_MODULES: Final = frozenset({__name__, "deltafold.stream_readers"})
+_OWN_MODULES: Final = frozenset(
+    {__name__, "deltafold.stream_readers", "deltafold.transports.timeouts"}
+)
 
 
 class Verdict(NamedTuple):
-    """What becomes of an exception of a read.
+    """Decision about an exception that a read has raised.
 
     Attributes:
         raises: the exception to raise; None for a failure of the transport, which is folded in.
@@ -192,7 +196,10 @@ class StreamCore:
         has_rest: whether the body continues after the terminal.
         is_attached: whether the chunks have no response.
         recent: the last bytes, for the report of a failure; None if no person reads it.
+        interruption: the message of the error after a `KeyboardInterrupt` or a cancellation.
     """
+
+    interruption: ClassVar[str] = "reading was interrupted"
 
     __slots__ = (
         "_cause",
@@ -259,17 +266,17 @@ class StreamCore:
 
     @property
     def is_diverted(self) -> bool:
-        """Whether each chunk needs attention: that of a refusal, and that of a displayed stream."""
+        """True if Python handles each chunk, because the stream is a refusal or is displayed."""
         return self._refusal is not None or self.display is not None
 
     @property
     def ended(self) -> bool:
-        """Whether the stream has ended."""
+        """True after the end of the stream."""
         return self.cursor.ended
 
     @property
     def went_well(self) -> bool:
-        """Whether the stream ended without an error and without a warning."""
+        """True if the stream ended without an error and without a warning."""
         return self.cursor.went_well
 
     def times(self) -> StreamTimes:
@@ -351,7 +358,7 @@ class StreamCore:
             self._end(has_rest=False)
 
     def verdict(self, raised: BaseException, *, decoding: bool) -> Verdict:
-        """Return what becomes of an exception of a read.
+        """Decide whether an exception of a read is raised or folded in.
 
         Args:
             raised: the exception of the source, of the caller's code, or of a step.
@@ -367,7 +374,7 @@ class StreamCore:
             self.cancel("the task that read was given up")
             return Verdict(raised, releases=False)  # nobody waits any more
         if not isinstance(raised, Exception):
-            self.cancel("reading was interrupted")
+            self.cancel(self.interruption)
             return Verdict(raised, releases=True)
         misuse = self._misuse(raised)
         return Verdict(misuse, misuse is None, None if misuse else raised)
@@ -473,7 +480,7 @@ class StreamCore:
         if not call.vendor:
             return message
         served = self.assembler.model_id
-        facts = partial(_facts, call.vendor, call.model_id, served, self.times())
+        facts = partial(call_facts, call.vendor, call.model_id, served, self.times())
         if not set_late_fields(message, facts):
             for name, value in facts(message.meta.usage).items():
                 setattr(message.meta, name, value)
@@ -496,15 +503,19 @@ class StreamCore:
     def _note_cause(self, failure: Exception) -> None:
         """Keep the exception of the client, without secrets, as the cause of later `ModelError`s.
 
-        Its traceback begins below the frames of the stream. Those frames hold this stream, and a
-        reference cycle would keep both until the garbage collector runs.
+        Its traceback, and those of its causes, begin below the frames of the stream. Those frames
+        hold this stream, and a reference cycle would keep both until the garbage collector runs.
         """
-        traceback = failure.__traceback__
-        while (
-            traceback is not None and traceback.tb_frame.f_globals.get("__name__") in _OWN_MODULES
-        ):
-            traceback = traceback.tb_next
-        failure = failure.with_traceback(traceback)
+        chain: BaseException | None = failure
+        while chain is not None:
+            traceback = chain.__traceback__
+            while (
+                traceback is not None
+                and traceback.tb_frame.f_globals.get("__name__") in _OWN_MODULES
+            ):
+                traceback = traceback.tb_next
+            chain.__traceback__ = traceback
+            chain = chain.__cause__
         self._cause = self.redactor.exception(failure)
 
     def _refused(self, body: bytearray, read: bytes | None) -> DeltaBatch:
@@ -557,64 +568,6 @@ class StreamCore:
             observer = self.call.observer_of_end()
         if observer is not None:
             observer.ended(self)
-
-
-def cost_of_answer(
-    usage: "data_types.Usage | None", vendor: str, asked: str, served: str | None
-) -> "data_types.Cost":
-    """Return the cost of an answer at the prices of the model that served it.
-
-    Anthropic's server may hand an answer over to another model ("Refusals and fallback"). Elsewhere
-    the name in a response may be any other, and the price is that of the model that was asked, as
-    it is where the model that served has no price. Where that model has none, there is no cost.
-
-    Args:
-        usage: the token counts.
-        vendor: a name of `vendors.py`.
-        asked: the model of the request.
-        served: the model that the response names, None if it names none.
-    """
-    from deltafold.cost import cost_of  # noqa: PLC0415 - few answers are asked for it
-    from deltafold.dialects.model_names import same_model  # noqa: PLC0415 - as above
-
-    cost = cost_of(usage, vendor, asked)
-    if vendor != "anthropic" or cost.usd is None or not served or same_model(served, asked):
-        return cost
-    of_served = cost_of(usage, vendor, served)
-    return cost if of_served.usd is None else of_served
-
-
-def _facts(
-    vendor: str,
-    model_id: str,
-    served: str | None,
-    times: StreamTimes,
-    usage: "data_types.Usage | None",
-) -> dict[str, object]:
-    """Return the cost and the timing of a call, as members of `Meta`.
-
-    The price list takes longer than the fold of a short message.
-    """
-    from deltafold.cost import Cost  # noqa: PLC0415 - few messages are asked for it
-    from deltafold.timing import timing_of  # noqa: PLC0415 - as above
-
-    try:
-        cost = cost_of_answer(usage, vendor, model_id, served)
-    except Exception:  # noqa: BLE001 - an answer that was paid for must stay readable
-        cost = Cost()
-    timing = timing_of(times, None if usage is None else usage.output_tokens)
-    named = {
-        "timeToFirstByte": timing.time_to_first_byte,
-        "timeToFirstDelta": timing.time_to_first_delta,
-        "timeToFirstText": timing.time_to_first_text,
-        "tokensPerSecond": timing.tokens_per_second,
-    }
-    return {
-        "cost_usd": cost.usd,
-        "cost_source": cost.source,
-        "duration_ms": None if timing.duration is None else timing.duration * 1000,
-        "timing": {name: value for name, value in named.items() if value is not None} or None,
-    }
 
 
 def _redacted(fields: ErrorFields, redactor: Redactor) -> ErrorFields:

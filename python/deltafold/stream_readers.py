@@ -52,6 +52,8 @@ class _Reader(StreamCore, Generic[SourceT]):
     """Members that both kinds of reader share.
 
     Attributes:
+        kind: the class of the stream, as a warning names it.
+        closing: the method that closes the stream.
         source: the open source; None before it is opened, and after its release.
         observers: see each chunk before it is decoded.
         is_watched: whether some chunks need more than a step.
@@ -119,7 +121,7 @@ class _Reader(StreamCore, Generic[SourceT]):
 
     @property
     def is_busy(self) -> bool:
-        """Whether the source is being read."""
+        """True while the source is being read."""
         return self.cursor.reading or self.is_finishing
 
     def _watch(self, observer: Callable[[bytes], object]) -> None:
@@ -259,7 +261,7 @@ class Reader(_Reader[Source]):
         return source.chunks
 
     def _teed(self, chunk: bytes) -> None:
-        """Give a chunk to the tee; nothing waits for what it returns."""
+        """Give a chunk to the tee, and ignore the result."""
         if self._tee is not None:
             try:
                 self._tee(chunk)
@@ -314,14 +316,15 @@ class AsyncReader(_Reader[AsyncSource]):
 
     Attributes:
         following: reads the next chunk of the open source.
-        timed: the chunks, whose limits the loop applies without a coroutine a chunk.
-        watch: ends the waits for these chunks; None for others.
+        timed: chunks whose limit the loop applies itself; None for others.
+        watch: ends the waits for these chunks.
     """
 
     __slots__ = ("_open", "_tee", "following", "timed", "watch")
 
     kind = "AsyncDeltaStream"
     closing = "aclose"
+    interruption = "the task that read was cancelled"
 
     def __init__(
         self,
@@ -364,7 +367,7 @@ class AsyncReader(_Reader[AsyncSource]):
             await finished(self.after_headers())
         chunks = source.chunks
         # The module of the class imports asyncio, which synchronous programs do not need.
-        self.watch = getattr(chunks, "task_watch", None)
+        self.watch = getattr(chunks, "own_watch", None)
         if self.watch is not None:
             self.timed = cast("AsyncTimedChunks", chunks)
         following = self.following = chunks.__anext__
@@ -452,7 +455,8 @@ class AsyncReader(_Reader[AsyncSource]):
 class AwaitedValues(Generic[T]):
     """Iterator over what a step makes of each read; this is the loop that awaits.
 
-    It is no generator: one that is left early would have to be closed by the event loop.
+    An asynchronous generator that a loop leaves early must be closed by the event loop. This object
+    holds nothing between two values.
     """
 
     __slots__ = ("_reader", "_step")
@@ -481,7 +485,7 @@ class AwaitedValues(Generic[T]):
                     if timed is None or watch is None:
                         chunk = await following()
                     else:
-                        timed.begin()
+                        watch.begin(timed.allowed)
                         chunk = await timed.read()
                         watch.task = None
                         if not chunk or not timed.is_begun:

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
 
 from deltafold._core import DeltaBatch, MessageAssembler, MessageDelta
+from deltafold.call_facts import cost_of_answer
 from deltafold.conversation.context import ContextMessage
 from deltafold.conversation.entries import ModelInvocationDescriptor, ModelOutputEntry
 from deltafold.conversation.frozen import FrozenMapping, thawed
@@ -22,7 +23,6 @@ from deltafold.conversation.projection import shared_messages
 from deltafold.errors import ModelError
 from deltafold.exceptions import MisuseError
 from deltafold.messages import Message
-from deltafold.stream_core import cost_of_answer
 from deltafold.streams import AsyncDeltaStream
 from deltafold.usage import Usage
 

@@ -178,8 +178,8 @@ class TimedChunks:
 class AsyncTimedChunks:
     """Chunks of a body that is awaited, each within its limit.
 
-    A reader that cannot pay for a coroutine a chunk does itself what `__anext__` does, under
-    asyncio: `begin`, `read`, `arrived` or `failure`.
+    A coroutine for each chunk costs as much as decoding a short event.  Where `own_watch` is set, a
+    reader may do without it: `own_watch.begin(allowed)`, `read`, then `arrived` or `failure`.
 
     Args:
         read: returns an awaitable of the next chunk.
@@ -190,21 +190,22 @@ class AsyncTimedChunks:
 
     Attributes:
         read: returns an awaitable of the next chunk.
-        task_watch: the watch, if it is one of asyncio.
+        allowed: the seconds that the next read may take; None without a limit.
+        own_watch: the watch, if it is one of asyncio and the whole call has no limit.
         is_begun: whether a chunk has come.
     """
 
     __slots__ = (
-        "_allowed",
         "_ends_empty",
         "_limit",
         "_limits",
         "_seconds",
         "_then",
         "_watch",
+        "allowed",
         "is_begun",
+        "own_watch",
         "read",
-        "task_watch",
     )
 
     def __init__(
@@ -220,9 +221,10 @@ class AsyncTimedChunks:
         self._then = read
         self._limits = limits
         self._limit: Limit = "first_byte"
-        self._allowed = self._seconds = limits.timeouts.first_byte
+        self.allowed = self._seconds = limits.timeouts.first_byte
         self._watch = watch
-        self.task_watch = watch if isinstance(watch, TaskWatch) else None
+        is_own = isinstance(watch, TaskWatch) and limits.ends is None
+        self.own_watch = watch if is_own else None
         self._ends_empty = ends_empty
         self.is_begun = False
 
@@ -230,7 +232,8 @@ class AsyncTimedChunks:
         return self
 
     async def __anext__(self) -> bytes:
-        self.begin()
+        self._seconds = self._limits.left(self.allowed)
+        self._watch.begin(self._seconds)
         try:
             chunk = await self.read()
         except BaseException as raised:  # noqa: BLE001 - raised again
@@ -245,14 +248,6 @@ class AsyncTimedChunks:
         self.arrived(chunk)
         return chunk
 
-    def begin(self) -> None:
-        """Begin the limit of a read."""
-        seconds, limits = self._allowed, self._limits
-        if limits.ends is not None:
-            seconds = limits.left(seconds)
-        self._seconds = seconds
-        self._watch.begin(seconds)
-
     def arrived(self, chunk: bytes) -> None:
         """Take the chunk of a read, whose wait has ended.
 
@@ -262,21 +257,17 @@ class AsyncTimedChunks:
         if not self.is_begun:
             self.is_begun = True
             self.read, self._limit = self._then, "idle"
-            self._allowed = self._limits.timeouts.idle
+            self.allowed = self._seconds = self._limits.timeouts.idle
         if not chunk and self._ends_empty:
             raise StopAsyncIteration
 
     def failure(self, raised: BaseException) -> BaseException:
         """End a read that has raised, and return the exception to raise."""
-        try:
-            self._watch.end(raised)
-        except ExpiredError as expired:
-            raised = expired
+        raised = self._watch.end(raised)
         if self._seconds is None or isinstance(raised, StopAsyncIteration):
             return raised
-        return self._limits.failed(
-            raised, self._limit if self._seconds == self._allowed else "total"
-        )
+        limit = self._limit if self._seconds == self.allowed else "total"
+        return self._limits.failed(raised, limit)
 
 
 def under_asyncio() -> bool:
@@ -369,6 +360,13 @@ class ExpiredError(TimeoutError):
     """A wait of a `Watch` took too long."""
 
 
+def _expired(raised: BaseException) -> ExpiredError:
+    """Make the error for a wait that its limit has ended by this cancellation."""
+    expired = ExpiredError()
+    expired.__cause__ = raised
+    return expired
+
+
 class Watch(ABC):
     """Limiter of the waits of one task at a time: `begin`, then `done` or `end`."""
 
@@ -383,12 +381,8 @@ class Watch(ABC):
         """End a wait that has returned."""
 
     @abstractmethod
-    def end(self, raised: BaseException) -> None:
-        """End a wait that has raised.
-
-        Raises:
-            ExpiredError: the wait took too long.
-        """
+    def end(self, raised: BaseException) -> BaseException:
+        """End a wait that has raised; return `ExpiredError` for one that took too long."""
 
     @abstractmethod
     def allow(self, seconds: float | None) -> None:
@@ -404,9 +398,14 @@ class Watch(ABC):
         self.begin(seconds)
         try:
             yield
-        except BaseException as raised:
-            self.end(raised)
-            raise
+        except BaseException as raised:  # noqa: BLE001 - raised again
+            ended = self.end(raised)
+            try:
+                if ended is raised:
+                    raise
+                raise ended from raised
+            finally:
+                del ended  # its traceback holds this frame
         self.done()
 
 
@@ -446,14 +445,13 @@ class TaskWatch(Watch):
         """Forget the task."""
         self.task = None
 
-    def end(self, raised: BaseException) -> None:
+    def end(self, raised: BaseException) -> BaseException:
         """Take an own cancellation of the task back."""
         task, self.task = self.task, None
         if not self._expired or task is None or not isinstance(raised, asyncio.CancelledError):
-            return
+            return raised
         # Another cancellation that came meanwhile is not taken back.
-        if task.uncancel() <= self._cancelling:
-            raise ExpiredError from raised
+        return _expired(raised) if task.uncancel() <= self._cancelling else raised
 
     def allow(self, seconds: float | None) -> None:
         """Move the end of the wait."""
@@ -510,11 +508,12 @@ class ScopeWatch(Watch):
         if scope is not None:
             scope.__exit__(None, None, None)
 
-    def end(self, raised: BaseException) -> None:
+    def end(self, raised: BaseException) -> BaseException:
         """Leave the scope, which may have been cancelled."""
         scope, self._scope = self._scope, None
         if scope is not None and scope.__exit__(type(raised), raised, raised.__traceback__):
-            raise ExpiredError
+            return _expired(raised)
+        return raised
 
     def allow(self, seconds: float | None) -> None:
         """Move the deadline of the scope."""

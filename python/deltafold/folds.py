@@ -21,6 +21,7 @@ from deltafold.bodies import whole_body
 from deltafold.errors import ModelError
 from deltafold.stream_core import DecoderOptions
 from deltafold.streams import astream, stream
+from deltafold.transports.unready import LineWatch
 
 __all__ = ["Fold", "afold", "fold", "fold_many"]
 
@@ -54,6 +55,11 @@ def fold(
     # A given status may be a refusal, which the stream reads in another way.
     if type(body) in _HELD and "status" not in options:
         chunks = cast("list[bytes]", body)
+        watch = LineWatch()
+        for chunk in chunks:
+            watch(chunk)
+            if watch.is_over:
+                break
         try:
             return fold_chunks(chunks, dialect, options)
         except ModelError as error:

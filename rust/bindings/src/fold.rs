@@ -11,7 +11,6 @@ use pyo3::types::{PyDict, PyString};
 use crate::assembler::MessageAssembler;
 use crate::decoder::Decoder;
 use crate::fold_state::FoldState;
-use crate::line_watch::LineWatch;
 
 /// Number of chunks of a list between two checks for signals.
 const CHUNKS_BETWEEN_SIGNALS: usize = 64;
@@ -54,7 +53,6 @@ pub(crate) fn decoder_and_assembler(
 ///
 /// Raises:
 ///     ModelError: the stream ended in an error; `partial_message` has the message so far.
-///     MisuseError: the chunks are lines that have lost their ends.
 ///     UnknownDialectError: no dialect has this name.
 #[pyfunction]
 pub(crate) fn fold_chunks<'py>(
@@ -66,15 +64,11 @@ pub(crate) fn fold_chunks<'py>(
     let decoder = Decoder::from_options(dialect, Some(options))?;
     let decoder = decoder.get();
     let assembler = MessageAssembler::from_state(FoldState::new(Some(Arc::clone(decoder.run()))));
-    let mut watch = LineWatch::default();
     let mut finished = false;
     for (count, chunk) in (1_usize..).zip(chunks.try_iter()?) {
         let chunk = chunk?;
         if count % CHUNKS_BETWEEN_SIGNALS == 0 {
             py.check_signals()?;
-        }
-        if !watch.is_over() {
-            watch = watch.compare(&chunk)?;
         }
         finished = decoder.take_into(py, &assembler, &chunk)?.finished;
         if finished {

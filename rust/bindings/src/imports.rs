@@ -32,8 +32,6 @@ pub(crate) static LOGPROBS_SCHEMA: LazyImport =
 pub(crate) static PARSE_ARGUMENTS: LazyImport =
     LazyImport::new("deltafold.arguments", "parse_arguments");
 pub(crate) static PART_FROM_WIRE: LazyImport = LazyImport::new("deltafold.parts", "part_from_wire");
-pub(crate) static REFUSE_LINES: LazyImport =
-    LazyImport::new("deltafold.transports.unready", "refuse_lines");
 pub(crate) static VALIDATED_MESSAGE: LazyImport =
     LazyImport::new("deltafold.messages", "validated_message_of_text");
 pub(crate) static WELL_FORMED: LazyImport =

@@ -36,7 +36,6 @@ mod imports;
 mod json;
 mod lazy;
 mod limits;
-mod line_watch;
 mod live_value;
 mod logprobs;
 mod members;

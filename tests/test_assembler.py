@@ -10,7 +10,8 @@ from typing import TypeAlias, cast
 
 import pytest
 
-from deltafold import _core, reference
+import reference
+from deltafold import _core
 from deltafold._core import Decoder, MessageDelta
 from deltafold.contract import ErrorCode, FinishReason
 from deltafold.errors import ModelError

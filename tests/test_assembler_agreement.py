@@ -6,7 +6,8 @@ from typing import TypeAlias
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deltafold import _core, reference
+import reference
+from deltafold import _core
 from deltafold.contract import DeltaKind, ErrorCode, FinishReason
 from wire_deltas import (
     STATE,

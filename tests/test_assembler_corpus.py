@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+import reference
 from corpus import CORPUS, needs_corpus
-from deltafold import _core, reference
+from deltafold import _core
 from deltafold._core import Decoder, MessageDelta
 from deltafold.messages import Message
 from wire_deltas import assert_same, content

@@ -11,6 +11,7 @@ from datetime import datetime
 import pytest
 
 import deltafold
+import reference
 from deltafold import (
     ContractError,
     Decoder,
@@ -19,7 +20,6 @@ from deltafold import (
     MessageDelta,
     MisuseError,
     ModelError,
-    reference,
 )
 from protocol_bodies import (
     ANTHROPIC,

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+import reference
 from corpus import CORPUS, needs_corpus
-from deltafold import MessageAssembler, MessageDelta, dialect_names, reference
+from deltafold import MessageAssembler, MessageDelta, dialect_names
 from splits import SIZES, awaited, decode, final, folded, random_pieces, sized
 from wire_deltas import assert_same
 

@@ -8,7 +8,8 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 import deltafold
-from deltafold import Logprobs, Message, MessageDelta, _core, reference
+import reference
+from deltafold import Logprobs, Message, MessageDelta, _core
 from deltafold.exceptions import ContractError
 from wire_deltas import Assembler, Wire, assert_same, consume, done, start, text, thinking
 

@@ -9,6 +9,7 @@ from types import MappingProxyType
 import pytest
 
 import deltafold
+import reference
 from deltafold import (
     Decoder,
     DeltaKind,
@@ -19,7 +20,6 @@ from deltafold import (
     ToolCallPart,
     ToolSpec,
     UnknownDialectError,
-    reference,
 )
 from splits import decode, sized
 from wire_deltas import assert_same

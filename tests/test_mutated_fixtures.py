@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from deltafold import Limits, Message, MessageDelta, dialect_names, reference
+import reference
+from deltafold import Limits, Message, MessageDelta, dialect_names
 from splits import decode, random_pieces, sized
 from test_fixtures import FIXTURES, body_of
 from wire_deltas import assert_same

@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import deltafold
-from deltafold import InternalError, MessageAssembler, MisuseError, PartialJson, reference
+import reference
+from deltafold import InternalError, MessageAssembler, MisuseError, PartialJson
 from deltafold.contract import json_array, json_object
 from wire_deltas import Assembler, args, call, consume, done, end, start
 

@@ -5,7 +5,8 @@ Shared by the assembler tests, which give both classes the same deltas and look 
 
 from typing import TypeAlias
 
-from deltafold import _core, reference
+import reference
+from deltafold import _core
 from deltafold.errors import ModelError
 from deltafold.exceptions import MisuseError
 from deltafold.messages import Message

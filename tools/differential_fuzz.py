@@ -46,8 +46,8 @@ from deltafold import (
     ModelError,
 )
 from deltafold._core import FIRST_REFUSAL
-from deltafold.reference import MessageAssembler as Reference
 from fuzz_inputs import mutate_bytes, mutate_json, options_of, pieces_of, seeds
+from reference import MessageAssembler as Reference
 
 NOW: Final = datetime(2026, 1, 1, tzinfo=UTC)
 HAS_ARROW: Final = find_spec("pyarrow") is not None

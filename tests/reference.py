@@ -1,4 +1,4 @@
-"""`MessageAssembler` in plain Python: the oracle of the tests and the baseline of the benches.
+"""`MessageAssembler` in plain Python: the oracle of the tests.
 
 In: `MessageDelta`s, batches of them, or their wire form.  Out: a `Message` so far, the final
 `Message`, or a `ModelError`.

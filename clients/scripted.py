@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from deltafold import Message
+from deltafold.contract.usage import Usage
 from deltafold.encoding import EncoderTool
 from deltafold.gateway import create_app
 from deltafold.parts import MessagePart, TextPart, ThinkingPart, ToolCallPart
 from deltafold.testing import Recording, ReplayServer
-from deltafold.usage import Usage
 from gateways import served, upstream
 from recorded_upstreams import ENCODED, recording_of, written
 from speakers import Call, End, Said, stream, text, thought

@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 
 import judging
 from deltafold import Message
+from deltafold.contract.usage import Usage
 from deltafold.gateway import create_app, read_request
 from deltafold.models.adapters import adapter_of
 from deltafold.models.base import Model
@@ -23,7 +24,6 @@ from deltafold.parts import MessagePart, TextPart, ThinkingPart, ToolCallPart
 from deltafold.testing import Recording
 from deltafold.testing.playlist import Request
 from deltafold.testing.transport import ReplayTransport
-from deltafold.usage import Usage
 from gateways import served
 from recorded_upstreams import ENCODED, recording_of, written
 

@@ -19,9 +19,10 @@ from typing import Final, Literal, cast
 from uuid import UUID, uuid4
 
 from deltafold._core import DeltaBatch, Logprobs, MessageDelta, PartialJson
-from deltafold.contract import DeltaKind, ErrorCode, FinishReason, json_array
+from deltafold.contract.exceptions import ContractError, MisuseError
+from deltafold.contract.kinds import DeltaKind, ErrorCode, FinishReason, json_array
+from deltafold.contract.usage import Usage
 from deltafold.errors import ModelError, model_error_from_fold
-from deltafold.exceptions import ContractError, MisuseError
 from deltafold.messages import (
     Message,
     MessagePart,
@@ -29,7 +30,6 @@ from deltafold.messages import (
     part_from_wire,
     parts_from_fold,
 )
-from deltafold.usage import Usage
 
 Status = Literal["idle", "started", "done", "error"]
 InputFormat = Literal["json", "text"]

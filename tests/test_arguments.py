@@ -11,7 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltafold.arguments import MAX_DEPTH, MAX_INTEGER_DIGITS, ParsedArguments, parse_arguments
+from deltafold.contract.call_arguments import (
+    MAX_DEPTH,
+    MAX_INTEGER_DIGITS,
+    ParsedArguments,
+    parse_arguments,
+)
 
 LONGEST_INTEGER = "9" * MAX_INTEGER_DIGITS
 
@@ -188,7 +193,7 @@ def test_what_the_extension_reads_is_what_would_be_explained(
     place = int(at * len(text))
     for raw in (text, text[:place] + found + text[place + lost :]):
         parsed = parse_arguments(raw)
-        with mock.patch("deltafold.arguments.read_json", side_effect=ValueError):
+        with mock.patch("deltafold.contract.call_arguments.read_json", side_effect=ValueError):
             explained = parse_arguments(raw)
         # The same, and of the same types: 1 is no 1.0.
         assert repr(parsed) == repr(explained)

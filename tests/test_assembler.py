@@ -13,11 +13,11 @@ import pytest
 import reference
 from deltafold import _core
 from deltafold._core import Decoder, MessageDelta
-from deltafold.contract import ErrorCode, FinishReason
+from deltafold.contract.exceptions import ContractError, MisuseError
+from deltafold.contract.kinds import ErrorCode, FinishReason
+from deltafold.contract.usage import Usage
 from deltafold.errors import ModelError
-from deltafold.exceptions import ContractError, MisuseError
 from deltafold.messages import Message, ProviderPart, Role, TextPart, ThinkingPart
-from deltafold.usage import Usage
 from wire_deltas import (
     PROVIDER_PART,
     STATE,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import reference
 from deltafold import _core
-from deltafold.contract import DeltaKind, ErrorCode, FinishReason
+from deltafold.contract.kinds import DeltaKind, ErrorCode, FinishReason
 from wire_deltas import (
     STATE,
     Assembler,

@@ -12,7 +12,7 @@ import pytest
 
 import deltafold
 from deltafold import AnthropicModel, Message
-from deltafold.exceptions import MisuseError
+from deltafold.contract.exceptions import MisuseError
 from deltafold.testing import (
     Recording,
     ReplayServer,

@@ -11,8 +11,9 @@ from pydantic import BaseModel, ValidationError
 from pydantic.alias_generators import to_camel
 
 from deltafold._core import Logprobs, MessageDelta
-from deltafold.contract import CONTRACT_VERSION, DeltaKind, ErrorCode, FinishReason
-from deltafold.exceptions import ContractError
+from deltafold.contract.exceptions import ContractError
+from deltafold.contract.kinds import CONTRACT_VERSION, DeltaKind, ErrorCode, FinishReason
+from deltafold.contract.usage import Usage
 from deltafold.messages import KINDS_OF_ROLE, Message, Meta, Role
 from deltafold.parts import (
     FileRefPart,
@@ -23,7 +24,6 @@ from deltafold.parts import (
     ToolCallPart,
     ToolResultPart,
 )
-from deltafold.usage import Usage
 
 SCHEMA: dict[str, Any] = json.loads(
     (Path(__file__).parents[1] / "contract.schema.json").read_text(encoding="utf-8")

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from deltafold.contract import ErrorCode
-from deltafold.error_mapping import RETRYABLE, ErrorMapper
-from deltafold.errors import ModelError, model_error_from_fold
-from deltafold.exceptions import (
+from deltafold.contract.exceptions import (
     ContractError,
     DeltafoldError,
     InternalError,
     MisuseError,
     UnknownDialectError,
 )
+from deltafold.contract.kinds import ErrorCode
+from deltafold.error_mapping import RETRYABLE, ErrorMapper
+from deltafold.errors import ModelError, model_error_from_fold
 from deltafold.messages import Message
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

@@ -29,8 +29,8 @@ from deltafold import (
     ModelError,
     OpenAIChatModel,
 )
+from deltafold.contract.foreign_text import well_formed
 from deltafold.error_mapping import ErrorFields
-from deltafold.foreign_text import well_formed
 from wires import CHAT
 
 LONE: Final = '{"error":{"message":"bad: \\ud83d","code":"\\udc00","type":"\\ud83d"}}'

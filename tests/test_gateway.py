@@ -26,6 +26,7 @@ from deltafold import (
     ModelError,
     OpenAIChatModel,
 )
+from deltafold.contract.usage import Usage
 from deltafold.gateway import (
     Asked,
     MemoryStore,
@@ -38,7 +39,6 @@ from deltafold.models.calls import CallFacts
 from deltafold.parts import TextPart, ToolCallPart
 from deltafold.stream_core import Observer, StreamCore
 from deltafold.testing import Recording, ReplayServer
-from deltafold.usage import Usage
 from gateways import gateway, served
 from recorded_upstreams import written
 

@@ -10,12 +10,12 @@ import httpx2
 import pytest
 
 from deltafold import Encoder, Message, ModelError, fold, message_deltas
-from deltafold.contract import DeltaKind
+from deltafold.contract.kinds import DeltaKind
+from deltafold.contract.usage import Usage
 from deltafold.gateway import Asked, create_app
 from deltafold.gateway.splicing import Splice
 from deltafold.parts import TextPart, ThinkingPart, ToolCallPart
 from deltafold.testing import Recording, ReplayServer
-from deltafold.usage import Usage
 from gateways import served, upstream
 from speakers import stream, text
 

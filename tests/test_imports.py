@@ -14,7 +14,8 @@ from typing import Any, Final
 import pytest
 
 import deltafold
-from deltafold import lazy_names, models, transports
+from deltafold import models, transports
+from deltafold.contract.kinds import lazy_names
 from deltafold.models import adapters
 
 # Beside the standard library, deltafold imports pydantic and what pydantic imports.
@@ -114,7 +115,7 @@ def test_the_package_of_the_adapters_loads_no_framework() -> None:
 
 def test_a_fold_loads_the_extension_alone() -> None:
     names = loaded("import deltafold; deltafold.Fold('openai-chat')")
-    ours = {"deltafold", "deltafold._core", "deltafold.lazy_names"}
+    ours = {"deltafold", "deltafold._core", "deltafold.contract.lazy_names"}
     assert {name for name in names if name.partition(".")[0] in ALLOWED} == ours
     assert not names & {"asyncio", "dataclasses", "inspect", "re", "typing"}
 

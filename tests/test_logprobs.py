@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 import deltafold
 import reference
 from deltafold import Logprobs, Message, MessageDelta, _core
-from deltafold.exceptions import ContractError
+from deltafold.contract.exceptions import ContractError
 from wire_deltas import Assembler, Wire, assert_same, consume, done, start, text, thinking
 
 DIALECT = "openai-chat"

@@ -11,7 +11,8 @@ from uuid import UUID
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from deltafold.contract import FinishReason
+from deltafold.contract.kinds import FinishReason
+from deltafold.contract.usage import Usage
 from deltafold.messages import (
     KINDS_OF_ROLE,
     FileRefPart,
@@ -28,7 +29,6 @@ from deltafold.messages import (
     message_of_text,
     parts_from_fold,
 )
-from deltafold.usage import Usage
 from sample_parts import PARTS, STATE
 
 ID = UUID("0f5cba8a-1d0f-4a3c-9a94-6f6a38d3a1b2")

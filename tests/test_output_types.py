@@ -20,7 +20,7 @@ from deltafold import AsyncOutputStream as Awaited
 from deltafold import OutputStream as Waited
 from deltafold.cli import main
 from deltafold.cli.types import module_of_type
-from deltafold.exceptions import MisuseError
+from deltafold.contract.exceptions import MisuseError
 from recipe_types import RecipePartial, StepPartial
 from recipes import City, Dish, Place, Recipe
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import deltafold
 import reference
 from deltafold import InternalError, MessageAssembler, MisuseError, PartialJson
-from deltafold.contract import json_array, json_object
+from deltafold.contract.kinds import json_array, json_object
 from wire_deltas import Assembler, args, call, consume, done, end, start
 
 Path: TypeAlias = tuple[str | int, ...]

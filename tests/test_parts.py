@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from deltafold.exceptions import ContractError
+from deltafold.contract.exceptions import ContractError
 from deltafold.messages import (
     FileRefPart,
     ImagePart,

@@ -16,7 +16,7 @@ import pytest
 
 import citations
 from deltafold import Decoder, dialect_names, encode_error, target_names
-from deltafold.contract import ErrorCode
+from deltafold.contract.kinds import ErrorCode
 from deltafold.error_mapping import RETRYABLE
 from deltafold.errors import model_error_from_fold
 from judging import WORDS

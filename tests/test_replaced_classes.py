@@ -13,7 +13,7 @@ PROGRAM: Final = """
 import collections, itertools, sys, threading, types, uuid
 import pydantic
 import deltafold
-import deltafold.contract, deltafold.messages, deltafold.parts, deltafold.usage
+import deltafold.contract.kinds, deltafold.messages, deltafold.parts, deltafold.contract.usage
 
 class Plain:
     pass
@@ -49,7 +49,7 @@ for _ in range(3):
 """
 
 BLUEPRINTS: Final = [
-    "deltafold.usage.USAGE_BLUEPRINT",
+    "deltafold.contract.usage.USAGE_BLUEPRINT",
     "deltafold.messages.META_BLUEPRINT",
     "deltafold.messages.MESSAGE_BLUEPRINT",
     "deltafold.parts.TEXT_BLUEPRINT",

@@ -32,13 +32,13 @@ from deltafold import (
     migrate_config,
     parse_request,
 )
-from deltafold.contract import json_object
+from deltafold.contract.exceptions import MisuseError
+from deltafold.contract.kinds import json_object
 from deltafold.dialects import DIALECTS, LOCAL, Dialect, dialect_of
 from deltafold.dialects.migration import counterparts_of
 from deltafold.dialects.portable import PORTABLE
 from deltafold.dialects.reasoning import claude_version
 from deltafold.dialects.settings_table import Counterpart, Crossing
-from deltafold.exceptions import MisuseError
 from settings_cells import BACK, CELLS, MODELS, NOTED, SCHEMA, converted, tables
 from settings_limits import CHAT, CLAUDE, LIMITS, Limit
 from settings_values import beside, value_of

@@ -11,7 +11,7 @@ import pytest
 
 from conversations import WEATHER
 from deltafold import Message, parse_request
-from deltafold.contract import json_object
+from deltafold.contract.kinds import json_object
 from deltafold.dialects import DIALECTS, LOCAL, Dialect
 from deltafold.dialects.migration import counterparts_of
 from deltafold.dialects.portable import PORTABLE

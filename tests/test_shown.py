@@ -8,7 +8,7 @@ from rich.console import Console
 
 import deltafold
 from deltafold import Message, Meta, TextPart, ThinkingPart, ToolCallPart, ToolSpec, Usage
-from deltafold.short_repr import short
+from deltafold.contract.short_repr import short
 from wires import ANTHROPIC, CHAT
 
 LONG = "every word counts " * 1_000

@@ -7,8 +7,8 @@ from typing import TypeAlias
 
 import reference
 from deltafold import _core
+from deltafold.contract.exceptions import MisuseError
 from deltafold.errors import ModelError
-from deltafold.exceptions import MisuseError
 from deltafold.messages import Message
 
 Assembler: TypeAlias = reference.MessageAssembler | _core.MessageAssembler

@@ -64,7 +64,7 @@ from deltafold._core import (
 from deltafold._core import (
     target_names as target_names,
 )
-from deltafold.lazy_names import names_on_first_use
+from deltafold.contract.lazy_names import names_on_first_use
 
 _NAMES = {
     "deltafold": ("arrow", "otel", "rollouts", "testing"),
@@ -90,7 +90,7 @@ _NAMES = {
     ),
     "deltafold.bodies": ("Detection", "decode_response", "detect"),
     "deltafold.choices": ("afold_choices", "fold_choices"),
-    "deltafold.contract": ("CONTRACT_VERSION", "DeltaKind", "ErrorCode", "FinishReason"),
+    "deltafold.contract.kinds": ("CONTRACT_VERSION", "DeltaKind", "ErrorCode", "FinishReason"),
     "deltafold.conversation.agent": ("Agent",),
     "deltafold.conversation.tools": ("Tool",),
     "deltafold.dialects": ("migrate_config", "parse_request"),
@@ -111,7 +111,7 @@ _NAMES = {
     "deltafold.error_mapping": ("ErrorMapper",),
     "deltafold.errors": ("ModelError", "OutputError"),
     "deltafold.events": ("StreamEvent", "StreamEventKind"),
-    "deltafold.exceptions": (
+    "deltafold.contract.exceptions": (
         "ContractError",
         "DeltafoldError",
         "InternalError",
@@ -157,7 +157,7 @@ _NAMES = {
     "deltafold.outputs": ("Answer", "Output"),
     "deltafold.streams": ("AsyncDeltaStream", "DeltaStream", "astream", "stream"),
     "deltafold.timing": ("Gaps", "Timing"),
-    "deltafold.usage": ("Usage",),
+    "deltafold.contract.usage": ("Usage",),
 }
 """Public names without those of the adapters, by module."""
 

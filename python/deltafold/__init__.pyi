@@ -83,18 +83,34 @@ from deltafold.choices import (
 from deltafold.choices import (
     fold_choices as fold_choices,
 )
-from deltafold.contract import (
+from deltafold.contract.exceptions import (
+    ContractError as ContractError,
+)
+from deltafold.contract.exceptions import (
+    DeltafoldError as DeltafoldError,
+)
+from deltafold.contract.exceptions import (
+    InternalError as InternalError,
+)
+from deltafold.contract.exceptions import (
+    MisuseError as MisuseError,
+)
+from deltafold.contract.exceptions import (
+    UnknownDialectError as UnknownDialectError,
+)
+from deltafold.contract.kinds import (
     CONTRACT_VERSION as CONTRACT_VERSION,
 )
-from deltafold.contract import (
+from deltafold.contract.kinds import (
     DeltaKind as DeltaKind,
 )
-from deltafold.contract import (
+from deltafold.contract.kinds import (
     ErrorCode as ErrorCode,
 )
-from deltafold.contract import (
+from deltafold.contract.kinds import (
     FinishReason as FinishReason,
 )
+from deltafold.contract.usage import Usage as Usage
 from deltafold.conversation.agent import Agent as Agent
 from deltafold.conversation.tools import Tool as Tool
 from deltafold.dialects import (
@@ -150,21 +166,6 @@ from deltafold.events import (
 )
 from deltafold.events import (
     StreamEventKind as StreamEventKind,
-)
-from deltafold.exceptions import (
-    ContractError as ContractError,
-)
-from deltafold.exceptions import (
-    DeltafoldError as DeltafoldError,
-)
-from deltafold.exceptions import (
-    InternalError as InternalError,
-)
-from deltafold.exceptions import (
-    MisuseError as MisuseError,
-)
-from deltafold.exceptions import (
-    UnknownDialectError as UnknownDialectError,
 )
 from deltafold.folds import (
     afold as afold,
@@ -294,7 +295,6 @@ from deltafold.timing import (
 from deltafold.timing import (
     Timing as Timing,
 )
-from deltafold.usage import Usage as Usage
 
 __all__: list[str] = [
     "CONTRACT_VERSION",

@@ -25,12 +25,12 @@ from typing import (
 from pydantic_core import CoreSchema
 from typing_extensions import Buffer, TypeVar, disjoint_base
 
-from deltafold.contract import DeltaKind, ErrorCode, FinishReason
+from deltafold.contract.kinds import DeltaKind, ErrorCode, FinishReason
+from deltafold.contract.usage import Usage
 from deltafold.encoding import EncoderNote, EncoderOptions
 from deltafold.errors import ModelError
 from deltafold.messages import Message, MessagePart, Role
 from deltafold.stream_core import DecoderOptions, Status
-from deltafold.usage import Usage
 
 __all__ = [
     "CONTRACT_VERSION",

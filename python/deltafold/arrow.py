@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import Any, Final, Protocol, TypeAlias, Unpack, runtime_checkable
 
 from deltafold._core import Decoder, dialect_names, fold_columns
-from deltafold.exceptions import MisuseError
+from deltafold.contract.exceptions import MisuseError
 from deltafold.stream_core import DecoderOptions
 
 __all__ = ["ArrowColumn", "fold", "message_type"]

@@ -38,7 +38,8 @@ from deltafold.content_blocks import (
     block_from_dict,
     checked,
 )
-from deltafold.contract import json_object
+from deltafold.contract.kinds import json_object
+from deltafold.contract.usage import Usage
 from deltafold.dialects import dialect_of
 from deltafold.dialects.anthropic_messages.render import DIALECT, part_blocks
 from deltafold.dialects.media import has_source
@@ -60,7 +61,6 @@ from deltafold.messages import (
     ToolResultPart,
 )
 from deltafold.tool_specs import ToolSpec
-from deltafold.usage import Usage
 
 __all__ = [
     "AssistantMessage",

@@ -15,8 +15,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, Final, Literal, TypeAlias
 
-from deltafold.contract import json_object
-from deltafold.usage import Usage
+from deltafold.contract.kinds import json_object
+from deltafold.contract.usage import Usage
 
 CostSource: TypeAlias = Literal["provider", "genai-prices"]
 

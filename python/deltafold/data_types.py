@@ -9,13 +9,13 @@ finds the class in this module.
 
 from typing import TYPE_CHECKING, Final
 
-from deltafold.lazy_names import names_on_first_use
+from deltafold.contract.lazy_names import names_on_first_use
 
 if TYPE_CHECKING:
+    from deltafold.contract.usage import Usage
     from deltafold.cost import Cost, CostSource
     from deltafold.messages import Message
     from deltafold.timing import Timing
-    from deltafold.usage import Usage
 
 __all__ = ["Cost", "CostSource", "Message", "Timing", "Usage"]
 
@@ -25,6 +25,6 @@ __getattr__: Final = names_on_first_use(
         "deltafold.cost": ("Cost", "CostSource"),
         "deltafold.messages": ("Message",),
         "deltafold.timing": ("Timing",),
-        "deltafold.usage": ("Usage",),
+        "deltafold.contract.usage": ("Usage",),
     },
 )

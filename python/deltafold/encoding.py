@@ -33,11 +33,11 @@ from deltafold._core import (
     encode_choices_body,
 )
 from deltafold.bodies import decode_response, whole_body
-from deltafold.contract import EncoderTool, FinishReason
+from deltafold.contract.exceptions import MisuseError
+from deltafold.contract.foreign_text import well_formed
+from deltafold.contract.kinds import EncoderTool, FinishReason
 from deltafold.error_mapping import ErrorMapper
 from deltafold.errors import ModelError
-from deltafold.exceptions import MisuseError
-from deltafold.foreign_text import well_formed
 from deltafold.parts import MessagePart, TextPart, ThinkingPart, ToolCallPart
 from deltafold.pauses import with_pauses
 

@@ -16,9 +16,9 @@ from datetime import UTC, datetime
 from typing import Final, cast
 
 from deltafold import _core
-from deltafold.contract import ErrorCode, json_array, json_object
+from deltafold.contract.foreign_text import well_formed
+from deltafold.contract.kinds import ErrorCode, json_array, json_object
 from deltafold.error_causes import UNTRUSTED, NoConnection, address_of, causes, no_connection
-from deltafold.foreign_text import well_formed
 
 RETRYABLE: Final[Mapping[ErrorCode, bool]] = {
     ErrorCode.AUTHENTICATION: False,

@@ -21,10 +21,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Literal, TypeAlias
 
 from deltafold import data_types
-from deltafold.contract import ErrorCode
+from deltafold.contract.exceptions import DeltafoldError
+from deltafold.contract.kinds import ErrorCode
 from deltafold.error_causes import DNS_FAILURE, REFUSED, UNTRUSTED
 from deltafold.error_mapping import RETRYABLE, ErrorFields
-from deltafold.exceptions import DeltafoldError
 
 _ADVICE: Final[Mapping[ErrorCode, str]] = {
     ErrorCode.AUTHENTICATION: "check the API key and the account it belongs to",

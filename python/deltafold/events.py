@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from deltafold._core import MessageDelta
-from deltafold.contract import DeltaKind, FinishReason
+from deltafold.contract.kinds import DeltaKind, FinishReason
+from deltafold.contract.usage import Usage
 from deltafold.errors import ModelError
 from deltafold.messages import Message, MessagePart, ToolCallPart, part_from_wire
-from deltafold.usage import Usage
 
 
 class StreamEventKind(StrEnum):

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple, cast
 
 from deltafold._core import Decoder, event_ends
-from deltafold.contract import DeltaKind
+from deltafold.contract.kinds import DeltaKind
 from deltafold.errors import ModelError
 
 _MOST_EVENTS: Final = 3

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol
 
-from deltafold.contract import json_object
+from deltafold.contract.kinds import json_object
 from deltafold.parts import MessagePart, ProviderPart, ToolCallPart
 
 _DIALECT: Final = "anthropic-messages"

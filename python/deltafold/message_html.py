@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Final, Protocol
 
-from deltafold.contract import FinishReason
+from deltafold.contract.kinds import FinishReason
+from deltafold.contract.usage import Usage
 from deltafold.parts import MessagePart, TextPart, ThinkingPart, ToolCallPart
-from deltafold.usage import Usage
 
 _MOST_CHARACTERS: Final = 100_000
 _MOST_PARTS: Final = 500

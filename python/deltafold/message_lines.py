@@ -6,8 +6,8 @@ In: a message.  Out: lines of text, with all of its content.
 import json
 from collections.abc import Iterable, Iterator, Mapping
 
+from deltafold.contract.usage import Usage
 from deltafold.parts import MessagePart, TextPart, ThinkingPart, ToolCallPart
-from deltafold.usage import Usage
 
 
 def lines_of(

@@ -36,7 +36,9 @@ from deltafold._core import (
     message_of_text,
     set_lazy_field,
 )
-from deltafold.contract import FinishReason
+from deltafold.contract.kinds import FinishReason
+from deltafold.contract.usage import Usage
+from deltafold.contract.wire_models import WireModel, blueprint, make_lazy
 from deltafold.fallbacks import calls_before_fallback, served_calls
 from deltafold.message_html import message_html
 from deltafold.message_lines import lines_of
@@ -55,8 +57,6 @@ from deltafold.parts import (
     part_from_wire,
     parts_from_fold,
 )
-from deltafold.usage import Usage
-from deltafold.wire_models import WireModel, blueprint, make_lazy
 
 __all__ = [
     "ContentPart",

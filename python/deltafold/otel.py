@@ -17,8 +17,8 @@ from importlib import import_module
 from typing import Any, Final
 
 from deltafold._core import __version__
+from deltafold.contract.exceptions import MisuseError
 from deltafold.dialects.settings_table import setting_in
-from deltafold.exceptions import MisuseError
 from deltafold.messages import Message, Role
 from deltafold.models.calls import CallFacts
 from deltafold.models.observing import set_telemetry

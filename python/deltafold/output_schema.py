@@ -8,7 +8,7 @@ from typing import Self, cast
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from deltafold.short_repr import ShortRepr
+from deltafold.contract.short_repr import ShortRepr
 from deltafold.tool_schema import split_schema
 
 

@@ -18,7 +18,7 @@ from typing import Any, Final, Generic, Literal, TypeAlias, cast, overload
 from pydantic import PydanticUserError, TypeAdapter, ValidationError, create_model
 from typing_extensions import TypeVar
 
-from deltafold.contract import FinishReason
+from deltafold.contract.kinds import FinishReason
 from deltafold.errors import OutputDefect, OutputError
 from deltafold.fallbacks import served_calls
 from deltafold.messages import Message, TextPart, ToolCallPart

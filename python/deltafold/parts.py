@@ -32,10 +32,10 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import CoreSchema
 
 from deltafold._core import LazyDict
-from deltafold.arguments import InputFormat, parse_arguments
-from deltafold.contract import json_object
-from deltafold.exceptions import ContractError
-from deltafold.wire_models import WireModel, blueprint, make_lazy
+from deltafold.contract.call_arguments import InputFormat, parse_arguments
+from deltafold.contract.exceptions import ContractError
+from deltafold.contract.kinds import json_object
+from deltafold.contract.wire_models import WireModel, blueprint, make_lazy
 
 
 def _check_unicode(text: str) -> str:

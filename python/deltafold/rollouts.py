@@ -15,7 +15,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, cast
 
-from deltafold.contract import ErrorCode
+from deltafold.contract.kinds import ErrorCode
 from deltafold.errors import ModelError
 from deltafold.messages import Message
 from deltafold.models.base import Model

@@ -36,11 +36,11 @@ from deltafold._core import (
     set_late_fields,
 )
 from deltafold.call_facts import call_facts, cost_of_answer
-from deltafold.contract import DeltaKind, ErrorCode
+from deltafold.contract.exceptions import DeltafoldError, MisuseError
+from deltafold.contract.foreign_text import well_formed
+from deltafold.contract.kinds import DeltaKind, ErrorCode
 from deltafold.error_mapping import ErrorFields, ErrorMapper
 from deltafold.errors import ModelError
-from deltafold.exceptions import DeltafoldError, MisuseError
-from deltafold.foreign_text import well_formed
 from deltafold.transports.headers import RawHeaders
 from deltafold.transports.response_info import ResponseHook, ResponseInfo
 from deltafold.transports.responses import http_response

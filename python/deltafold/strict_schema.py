@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias, cast
 
-from deltafold.contract import json_object
+from deltafold.contract.kinds import json_object
 
 Schema: TypeAlias = dict[str, Any]
 

@@ -9,7 +9,7 @@ from typing import Literal, Self, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
-from deltafold.short_repr import ShortRepr
+from deltafold.contract.short_repr import ShortRepr
 from deltafold.tool_schema import described, schema_of_function, schema_of_model
 
 ToolChoiceMode: TypeAlias = Literal["auto", "required", "none", "tool"]

@@ -18,9 +18,9 @@ from deltafold import arrow
 from deltafold.cli.exits import EXIT_DONE, EXIT_ERROR, EXIT_USAGE, complain
 from deltafold.cli.recorded import UNREADABLE, Recorded, files_below, recorded_in
 from deltafold.cli.stats import print_summary
+from deltafold.contract.exceptions import MisuseError
+from deltafold.contract.usage import Usage
 from deltafold.cost import cost_of
-from deltafold.exceptions import MisuseError
-from deltafold.usage import Usage
 
 _BATCH_BYTES: Final = 32 << 20
 _BATCH_ROWS: Final = 10_000

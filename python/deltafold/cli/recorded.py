@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from deltafold.cli.reading import STANDARD_INPUT
-from deltafold.exceptions import MisuseError
+from deltafold.contract.exceptions import MisuseError
 from deltafold.testing.cassette import cassette_of
 from deltafold.testing.recording import Recording
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from deltafold.cli.exits import EXIT_DONE, EXIT_ERROR, EXIT_USAGE, complain
 from deltafold.cli.table import print_table
-from deltafold.exceptions import MisuseError
+from deltafold.contract.exceptions import MisuseError
 
 _BINS: Final = 16
 _WIDTH: Final = 40

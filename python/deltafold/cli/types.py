@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from deltafold.cli.exits import EXIT_DONE, EXIT_ERROR, EXIT_USAGE, complain
-from deltafold.contract import json_object
-from deltafold.exceptions import MisuseError
+from deltafold.contract.exceptions import MisuseError
+from deltafold.contract.kinds import json_object
 from deltafold.outputs import WRAPPED, Output
 
 _SCALARS: Final = {

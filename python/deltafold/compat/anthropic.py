@@ -31,7 +31,7 @@ from deltafold.compat.reading import (
     parse_json,
 )
 from deltafold.compat.sdk_streams import SSE_DECODERS, opened, with_faster_streams
-from deltafold.contract import ErrorCode
+from deltafold.contract.kinds import ErrorCode
 from deltafold.errors import ModelError
 
 __all__ = ["accelerate", "events"]

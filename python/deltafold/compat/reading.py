@@ -20,7 +20,7 @@ from pydantic_core import from_json
 
 from deltafold import data_types
 from deltafold._core import EventFramer, Fold
-from deltafold.contract import ErrorCode
+from deltafold.contract.kinds import ErrorCode
 from deltafold.errors import ModelError
 from deltafold.transports.draining import adrain, drain
 from deltafold.transports.sources import AsyncSource, Source

@@ -18,7 +18,7 @@ from deltafold.compat.reading import (
     async_objects_of,
     objects_of,
 )
-from deltafold.exceptions import MisuseError
+from deltafold.contract.exceptions import MisuseError
 from deltafold.transports.responses import async_source_of, source_of
 
 ObjectT = TypeVar("ObjectT")

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Self
 
 from typing_extensions import TypeVar
 
-from deltafold.contract import FinishReason
+from deltafold.contract.exceptions import MisuseError
+from deltafold.contract.kinds import FinishReason
 from deltafold.conversation.answering import Answering
 from deltafold.conversation.asking import Asking
 from deltafold.conversation.budget import Compact, ContextManager
@@ -41,7 +42,6 @@ from deltafold.conversation.run_setup import RunSetup
 from deltafold.conversation.state import AgentState
 from deltafold.conversation.tools import Tool
 from deltafold.errors import ModelError, OutputError
-from deltafold.exceptions import MisuseError
 from deltafold.messages import Message
 from deltafold.models.base import Model
 from deltafold.models.loading import load_model

@@ -11,11 +11,11 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeVar, cast
 
-from deltafold.arguments import parse_arguments
+from deltafold.contract.call_arguments import parse_arguments
+from deltafold.contract.exceptions import DeltafoldError
 from deltafold.conversation.calls import ToolCallRequest
 from deltafold.conversation.frozen import thawed
 from deltafold.dialects import DIALECTS
-from deltafold.exceptions import DeltafoldError
 from deltafold.folds import fold
 from deltafold.models.vendors import canonical_specification
 

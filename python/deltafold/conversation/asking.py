@@ -13,7 +13,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
-from deltafold.contract import DeltaKind
+from deltafold.contract.kinds import DeltaKind
 from deltafold.conversation.answering import Answering
 from deltafold.conversation.budget import ContextInput, whole_context
 from deltafold.conversation.calls import ToolCallRequest

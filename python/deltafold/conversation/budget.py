@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 from uuid import UUID
 
+from deltafold.contract.exceptions import MisuseError
 from deltafold.conversation.context import ContextMessage
 from deltafold.conversation.entries import CompactionEntry, HistoryEntry, ModelOutputEntry
 from deltafold.conversation.plan import (
@@ -38,7 +39,6 @@ from deltafold.conversation.state import AgentState
 from deltafold.conversation.tokens import CountTokens, TokenCounter, estimate_tokens
 from deltafold.conversation.tools import Tool
 from deltafold.dialects.replay import unbound_message, unsigned_message
-from deltafold.exceptions import MisuseError
 from deltafold.messages import Message
 from deltafold.tool_specs import ToolSpec
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Awaitable
 from contextlib import aclosing
 from typing import TypeVar
 
-from deltafold.exceptions import DeltafoldError
+from deltafold.contract.exceptions import DeltafoldError
 
 T = TypeVar("T")
 

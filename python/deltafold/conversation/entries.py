@@ -17,6 +17,8 @@ from uuid import UUID, uuid4
 
 from pydantic import ConfigDict
 
+from deltafold.contract.foreign_text import well_formed
+from deltafold.contract.usage import Usage
 from deltafold.conversation.calls import (
     ContextAttachment,
     HistoryToolCallResult,
@@ -41,10 +43,8 @@ from deltafold.conversation.frozen import (
 from deltafold.conversation.kinds import ContextMessageRole, HistoryEntryKind
 from deltafold.conversation.sections import LevelOfDetailSections, check_sections
 from deltafold.fallbacks import served_calls
-from deltafold.foreign_text import well_formed
 from deltafold.messages import Message, Role, TextPart, ToolResultPart
 from deltafold.models.vendors import canonical_specification
-from deltafold.usage import Usage
 
 
 def _now() -> datetime:

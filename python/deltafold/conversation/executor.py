@@ -17,13 +17,13 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final, TypeAlias
 
+from deltafold.contract.exceptions import MisuseError
 from deltafold.conversation.arguments import ArgumentError
 from deltafold.conversation.calls import HistoryToolCallResult, ToolCallRequest
 from deltafold.conversation.kinds import ToolExecutionStatus
 from deltafold.conversation.run import RunState, RunStatus
 from deltafold.conversation.sections import to_plain_text
 from deltafold.conversation.tools import Execute, Tool, ToolOutcome
-from deltafold.exceptions import MisuseError
 from deltafold.messages import ToolCallPart
 from deltafold.tool_specs import ToolSpec
 

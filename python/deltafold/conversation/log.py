@@ -16,7 +16,8 @@ from datetime import UTC, datetime
 from typing import Any, Final, Self, TypeVar, cast
 from uuid import UUID, uuid4
 
-from deltafold.contract import json_object
+from deltafold.contract.exceptions import DeltafoldError
+from deltafold.contract.kinds import json_object
 from deltafold.conversation.agreement import agrees
 from deltafold.conversation.calls import HistoryToolCallResult, ToolCallRequest
 from deltafold.conversation.entries import (
@@ -30,7 +31,6 @@ from deltafold.conversation.entries import (
 )
 from deltafold.conversation.frozen import frozen_json, kept_message, thawed
 from deltafold.conversation.wire import entry_from_dict, entry_to_dict
-from deltafold.exceptions import DeltafoldError
 from deltafold.messages import Message, Role
 
 LOG_VERSION: Final = 1

@@ -16,11 +16,11 @@ from importlib import import_module
 from typing import Any, Final, NoReturn, Self
 from uuid import UUID
 
-from deltafold.contract import json_object
+from deltafold.contract.exceptions import MisuseError
+from deltafold.contract.kinds import json_object
 from deltafold.conversation.entries import HistoryEntry
 from deltafold.conversation.log import Clock, ConversationLog, head_of
 from deltafold.conversation.wire import entry_to_dict
-from deltafold.exceptions import MisuseError
 
 _HEAD: Final = b'{"version":'
 """The beginning of the first line of every log."""

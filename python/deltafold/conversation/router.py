@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
 
 from deltafold._core import DeltaBatch, MessageAssembler, MessageDelta
 from deltafold.call_facts import cost_of_answer
+from deltafold.contract.exceptions import MisuseError
+from deltafold.contract.usage import Usage
 from deltafold.conversation.context import ContextMessage
 from deltafold.conversation.entries import ModelInvocationDescriptor, ModelOutputEntry
 from deltafold.conversation.frozen import FrozenMapping, thawed
 from deltafold.conversation.projection import shared_messages
 from deltafold.errors import ModelError
-from deltafold.exceptions import MisuseError
 from deltafold.messages import Message
 from deltafold.streams import AsyncDeltaStream
-from deltafold.usage import Usage
 
 if TYPE_CHECKING:
     from deltafold.conversation.tools import Tool

@@ -13,9 +13,9 @@ from uuid import uuid4
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from deltafold.exceptions import DeltafoldError
-from deltafold.short_repr import ShortRepr
-from deltafold.usage import Usage, sum_of_usage
+from deltafold.contract.exceptions import DeltafoldError
+from deltafold.contract.short_repr import ShortRepr
+from deltafold.contract.usage import Usage, sum_of_usage
 
 
 class LoopConfig(ShortRepr, BaseModel):

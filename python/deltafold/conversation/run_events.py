@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from typing_extensions import TypeVar
 
+from deltafold.contract.usage import Usage
 from deltafold.conversation.calls import HistoryToolCallResult, ToolCallRequest
 from deltafold.conversation.run import RunStatus
 from deltafold.errors import ModelError, OutputError
 from deltafold.messages import Message
-from deltafold.usage import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable

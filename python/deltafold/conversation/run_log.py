@@ -6,6 +6,7 @@ In: a log.  Out: open calls and their stages, an answer that broke off, usage of
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from deltafold.contract.usage import Usage, sum_of_usage
 from deltafold.conversation.calls import HistoryToolCallResult, ToolCallRequest
 from deltafold.conversation.entries import (
     HistoryEntry,
@@ -20,7 +21,6 @@ from deltafold.conversation.log import ConversationLog
 from deltafold.conversation.run_entries import CallEntry, PartialEntry
 from deltafold.messages import Message
 from deltafold.models.continuing import is_continued
-from deltafold.usage import Usage, sum_of_usage
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, NamedTuple, Self, TypeAlias, cast
 
-from deltafold.foreign_text import well_formed
+from deltafold.contract.foreign_text import well_formed
 
 LIVE_SCREEN: Final = "[LiveScreen]"
 """Key of the section that shows the state of the widgets at the time of the entry.

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Final, Self
 from uuid import UUID
 
+from deltafold.contract.exceptions import MisuseError
 from deltafold.conversation.calls import HistoryToolCallResult, ToolCallRequest
 from deltafold.conversation.context import ContextMessage, SystemMessage
 from deltafold.conversation.entries import (
@@ -47,7 +48,6 @@ from deltafold.conversation.widgets import (
     Widget,
     WidgetRenderContext,
 )
-from deltafold.exceptions import MisuseError
 from deltafold.messages import Message
 from deltafold.repairs.problems import Report
 from deltafold.repairs.repairing import RepairPolicy, repair

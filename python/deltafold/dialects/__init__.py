@@ -16,8 +16,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
+from deltafold.contract.exceptions import MisuseError
 from deltafold.dialects.capability import Capability
-from deltafold.exceptions import MisuseError
 
 if TYPE_CHECKING:
     from deltafold.dialects.migration import Migrated, Side

@@ -9,7 +9,7 @@ Source: Anthropic's pages "Tool search tool" and "Mid-conversation tool changes"
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from deltafold.contract import json_array, json_object
+from deltafold.contract.kinds import json_array, json_object
 from deltafold.messages import MessagePart, ProviderPart, TextPart
 
 _HEADS: Final[Mapping[str, str]] = {

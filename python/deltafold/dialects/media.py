@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 from urllib.parse import unquote, unquote_to_bytes
 
-from deltafold.exceptions import MisuseError
+from deltafold.contract.exceptions import MisuseError
 from deltafold.messages import FileRefPart, ImagePart
 
 _ADDRESS: Final = re.compile(r"https?://", re.IGNORECASE)

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, cast
 
 from pydantic import ValidationError
 
-from deltafold.contract import json_object
+from deltafold.contract.kinds import json_object
 from deltafold.dialects.portable import PORTABLE
 from deltafold.dialects.reasoning import BUDGET, DYNAMIC, EFFORT
 from deltafold.dialects.rendered import NoteCode

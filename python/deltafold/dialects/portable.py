@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any, Final, cast
 
-from deltafold.contract import json_object
+from deltafold.contract.kinds import json_object
 from deltafold.dialects.settings import Object
 from deltafold.dialects.settings_table import Counterpart, Crossing, Path
 from deltafold.output_schema import OutputSchema

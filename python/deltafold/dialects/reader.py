@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 from urllib.parse import quote
 
-from deltafold.contract import EncoderTool
+from deltafold.contract.kinds import EncoderTool
 from deltafold.dialects.envelopes import Envelope, open_envelope, open_envelopes
 from deltafold.dialects.rendered import NoteCode, Object
 from deltafold.dialects.settings_table import Path, SettingTable, copied_members

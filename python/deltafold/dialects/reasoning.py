@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from deltafold.contract import json_object
+from deltafold.contract.kinds import json_object
 from deltafold.dialects.settings import ModelConfig, Object
 from deltafold.dialects.settings_table import Counterpart, Crossing, Writing
 from deltafold.tool_specs import ToolChoice

@@ -12,7 +12,7 @@ reasoning items; Google's page "Thought signatures" (read 2026-11).
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple, TypeAlias
 
-from deltafold.contract import json_array, json_object
+from deltafold.contract.kinds import json_array, json_object
 from deltafold.dialects.gemini.render import FOREIGN_SIGNATURE
 from deltafold.dialects.gemini.settings import OLD_MODEL
 from deltafold.dialects.rendered import Object

@@ -11,7 +11,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Final, NamedTuple, Self, TypeAlias, TypeVar, cast
 
-from deltafold.contract import json_object
+from deltafold.contract.kinds import json_object
 from deltafold.dialects.aliases import Aliases
 from deltafold.dialects.model_names import is_state_of
 from deltafold.dialects.settings import ModelConfig

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeGuard, TypeVar, cast
 
-from deltafold.contract import json_object
+from deltafold.contract.kinds import json_object
 from deltafold.dialects.acceptance import arguments_may_be_any_text, binds_reasoning
 from deltafold.dialects.media import Source, source_of
 from deltafold.dialects.rendered import NoteCode, Object, Place, Rendering

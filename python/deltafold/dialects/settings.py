@@ -10,10 +10,10 @@ from typing import Annotated, Final, Literal, TypeAlias, cast
 
 from pydantic import ConfigDict, Field, model_validator
 
+from deltafold.contract.short_repr import ShortRepr
+from deltafold.contract.wire_models import LateModel
 from deltafold.output_schema import OutputSchema
-from deltafold.short_repr import ShortRepr
 from deltafold.tool_specs import ToolChoice
-from deltafold.wire_models import LateModel
 
 Whole = Annotated[int, Field(strict=True)]
 Count = Annotated[int, Field(strict=True, ge=0)]

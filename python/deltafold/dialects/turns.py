@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice, takewhile
 from typing import Final, cast
 
-from deltafold.contract import json_object
+from deltafold.contract.kinds import json_object
 from deltafold.dialects.found_tools import said_elsewhere, tools_said
 from deltafold.dialects.handovers import is_state_after, left_out
 from deltafold.dialects.rendered import NoteCode, Object, Place, Rendering

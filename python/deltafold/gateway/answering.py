@@ -14,7 +14,7 @@ from typing import Any, Final
 from starlette.requests import Request
 from starlette.responses import Response
 
-from deltafold.contract import DeltaKind
+from deltafold.contract.kinds import DeltaKind
 from deltafold.encoding import EncodedBody, encode_error, encode_message
 from deltafold.errors import ModelError
 from deltafold.gateway.asking import Asked

@@ -17,7 +17,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from deltafold.contract import ErrorCode
+from deltafold.contract.kinds import ErrorCode
 from deltafold.conversation.tokens import TokenCounter
 from deltafold.errors import ModelError
 from deltafold.gateway.answering import error_response, respond

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, cast
 
-from deltafold.contract import ErrorCode
+from deltafold.contract.kinds import ErrorCode
 from deltafold.dialects import parse_request
 from deltafold.dialects.reader import ParsedRequest
 from deltafold.encoding import EncoderOptions

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from deltafold._core import MessageDelta
-from deltafold.contract import DeltaKind
+from deltafold.contract.kinds import DeltaKind
 from deltafold.encoding import error_payload
 from deltafold.errors import ModelError
 from deltafold.gateway.asking import Asked

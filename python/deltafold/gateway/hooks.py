@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from starlette.requests import Request
 
-from deltafold.contract import DeltaKind
+from deltafold.contract.kinds import DeltaKind
 from deltafold.errors import ModelError
 from deltafold.gateway.asking import Asked
 from deltafold.messages import Message

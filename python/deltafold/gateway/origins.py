@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-from deltafold.contract import json_object
+from deltafold.contract.kinds import json_object
 from deltafold.dialects.model_names import same_model
 from deltafold.gateway.asking import Asked
 from deltafold.gateway.table import Upstream

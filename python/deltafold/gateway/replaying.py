@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from deltafold.exceptions import MisuseError
+from deltafold.contract.exceptions import MisuseError
 from deltafold.gateway.table import ModelTable, Upstream
 from deltafold.models.adapters import adapter_of
 from deltafold.testing.opening import open_recording

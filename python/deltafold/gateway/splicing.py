@@ -13,11 +13,11 @@ from itertools import takewhile
 from typing import Final
 
 from deltafold._core import MessageDelta
-from deltafold.contract import DeltaKind
+from deltafold.contract.kinds import DeltaKind
+from deltafold.contract.usage import Usage, sum_of_usage
 from deltafold.messages import Message
 from deltafold.models.continuing import may_repeat
 from deltafold.parts import TextPart
-from deltafold.usage import Usage, sum_of_usage
 
 _OF_A_PART: Final = frozenset(DeltaKind) - {
     DeltaKind.START,

@@ -18,7 +18,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from deltafold._core import DeltaBatch, Encoder, MessageDelta
-from deltafold.contract import ErrorCode
+from deltafold.contract.kinds import ErrorCode
 from deltafold.encoding import encode_error
 from deltafold.errors import ModelError
 from deltafold.fallbacks import declined_calls

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, cast
 
-from deltafold.contract import ErrorCode
-from deltafold.exceptions import MisuseError
+from deltafold.contract.exceptions import MisuseError
+from deltafold.contract.kinds import ErrorCode
 from deltafold.gateway.asking import refusal
 from deltafold.models.base import Model
 from deltafold.models.loading import load_model

@@ -25,10 +25,10 @@ from deltafold._core import (
     __version__,
     event_ends,
 )
-from deltafold.contract import DeltaKind
+from deltafold.contract.foreign_text import well_formed
+from deltafold.contract.kinds import DeltaKind
 from deltafold.cost import cost_of
 from deltafold.dialects import DIALECTS
-from deltafold.foreign_text import well_formed
 from deltafold.stream_core import NO_CALL, StreamCore
 from deltafold.testing.recording import Recording
 from deltafold.testing.transport import fault_of

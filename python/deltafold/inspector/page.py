@@ -23,7 +23,7 @@ from html import escape
 from importlib.resources import files
 from typing import Final
 
-from deltafold.contract import json_array, json_object
+from deltafold.contract.kinds import json_array, json_object
 from deltafold.inspector.comparing import Difference
 from deltafold.inspector.inspection import Inspection
 

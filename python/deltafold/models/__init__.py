@@ -5,8 +5,8 @@ Names load on first use, so that importing deltafold imports no SDK.
 
 from typing import TYPE_CHECKING, Final
 
+from deltafold.contract.lazy_names import names_on_first_use
 from deltafold.dialects import DIALECTS
-from deltafold.lazy_names import names_on_first_use
 
 if TYPE_CHECKING:
     from deltafold.dialects.capability import Capability

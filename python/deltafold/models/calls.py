@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, cast
 
 from pydantic import BaseModel
 
+from deltafold.contract.exceptions import MisuseError
 from deltafold.dialects import Dialect, parse_request
 from deltafold.dialects.settings import ModelConfig
-from deltafold.exceptions import MisuseError
 from deltafold.messages import Message, Role, TextPart, message_of_text
 from deltafold.models.info import RequestMetadata
 from deltafold.repairs.problems import HistoryError, Report

@@ -14,7 +14,7 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Final, Self, TypeAlias, cast
 
-from deltafold.exceptions import MisuseError
+from deltafold.contract.exceptions import MisuseError
 from deltafold.models.environment import (
     address_from_environment,
     headers_from_environment,

@@ -14,11 +14,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
+from deltafold.contract.exceptions import MisuseError
+from deltafold.contract.usage import sum_of_usage
 from deltafold.dialects.reasoning import claude_version, is_claude_thinking
 from deltafold.dialects.settings import ModelConfig
-from deltafold.exceptions import MisuseError
 from deltafold.messages import Message, MessagePart, Role, TextPart
-from deltafold.usage import sum_of_usage
 
 CONTINUED: Final = "continued"
 """Code of the warning of a joined message."""

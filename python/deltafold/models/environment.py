@@ -12,7 +12,7 @@ from os import environ
 from typing import Final
 from urllib.parse import urlsplit
 
-from deltafold.exceptions import MisuseError
+from deltafold.contract.exceptions import MisuseError
 from deltafold.models.vendors import Vendor
 from deltafold.transports.secrets import clean_headers, clean_key
 

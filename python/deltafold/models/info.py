@@ -2,9 +2,9 @@
 
 from pydantic import BaseModel, ConfigDict
 
+from deltafold.contract.short_repr import ShortRepr
 from deltafold.cost import Prices
 from deltafold.dialects.capability import Capability
-from deltafold.short_repr import ShortRepr
 
 
 class RequestMetadata(ShortRepr, BaseModel):

@@ -11,7 +11,7 @@ import difflib
 from inspect import signature
 from typing import Any, Final
 
-from deltafold.exceptions import MisuseError
+from deltafold.contract.exceptions import MisuseError
 from deltafold.models.adapters import adapter_of
 from deltafold.models.base import Model
 from deltafold.models.vendors import VENDORS, canonical_specification

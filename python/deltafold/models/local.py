@@ -16,10 +16,10 @@ from typing import Any, ClassVar, Final, TypeAlias
 from uuid import uuid4
 
 from deltafold._core import Encoder, MessageDelta
+from deltafold.contract.exceptions import MisuseError
 from deltafold.dialects import LOCAL, Dialect
 from deltafold.dialects.local.settings import LocalConfig
 from deltafold.dialects.settings import ModelConfig
-from deltafold.exceptions import MisuseError
 from deltafold.models.base import Model
 from deltafold.transports.requests import HttpRequest
 from deltafold.transports.sdks import import_sdk

@@ -12,9 +12,9 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, overload
 
+from deltafold.contract.exceptions import MisuseError
 from deltafold.errors import ModelError
 from deltafold.events import EventMaker, StreamEvent
-from deltafold.exceptions import MisuseError
 from deltafold.messages import Message, Role, TextPart
 from deltafold.models.calls import Messages, Tools
 from deltafold.models.prepared import Prepared

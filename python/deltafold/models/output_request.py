@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Generic
 
+from deltafold.contract.exceptions import MisuseError
 from deltafold.dialects.reasoning import claude_version, is_claude_thinking
 from deltafold.dialects.settings import ModelConfig
-from deltafold.exceptions import MisuseError
 from deltafold.output_schema import OutputSchema
 from deltafold.output_streams import Expected
 from deltafold.outputs import Output, P, T

@@ -14,7 +14,7 @@ from logging import INFO
 from typing import Any, Final, cast
 
 from deltafold._core import MAX_REFUSAL_BYTES
-from deltafold.contract import ErrorCode
+from deltafold.contract.kinds import ErrorCode
 from deltafold.dialects import Dialect
 from deltafold.dialects.refused_replay import REPAIRED, without_refused
 from deltafold.error_mapping import ErrorFields, ErrorMapper

@@ -9,7 +9,7 @@ item"; recordings, in which answers without an id follow reasoning without an id
 
 from collections.abc import Mapping, Sequence
 
-from deltafold.contract import json_object
+from deltafold.contract.kinds import json_object
 from deltafold.dialects.acceptance import answer_needs_its_id
 from deltafold.dialects.model_names import is_state_of
 from deltafold.messages import MessagePart, ProviderPart, TextPart, ThinkingPart

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from deltafold.contract.exceptions import DeltafoldError
 from deltafold.dialects import DIALECTS, Rule
-from deltafold.exceptions import DeltafoldError
 
 
 class ProblemCode(StrEnum):

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final, Literal, cast
 
+from deltafold.contract.exceptions import MisuseError
 from deltafold.dialects import dialect_of
 from deltafold.dialects.acceptance import (
     BLANK_TEXT_PARTS_THINKING,
@@ -27,7 +28,6 @@ from deltafold.dialects.handovers import is_state_after
 from deltafold.dialects.media import source_of
 from deltafold.dialects.model_names import is_state_of
 from deltafold.dialects.replay import blanks_between_thinking, compact
-from deltafold.exceptions import MisuseError
 from deltafold.fallbacks import last_boundary
 from deltafold.messages import KINDS_OF_ROLE as KINDS
 from deltafold.messages import (

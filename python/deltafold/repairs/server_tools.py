@@ -15,7 +15,7 @@ that a request may contain (read 2026-11).
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
-from deltafold.contract import json_object
+from deltafold.contract.kinds import json_object
 from deltafold.messages import ProviderPart, Role, TextPart, ToolCallPart, ToolResultPart
 from deltafold.repairs.pieces import Piece, Turn
 

@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import Final, TypeAlias
 
 from deltafold._core import Encoder, MessageDelta, dialect_names, target_names
-from deltafold.exceptions import MisuseError
+from deltafold.contract.exceptions import MisuseError
 from deltafold.testing.recording import Recording
 
 ScriptedCall: TypeAlias = tuple[str, str, Mapping[str, object]]

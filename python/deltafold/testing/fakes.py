@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Literal, overload
 
-from deltafold.exceptions import MisuseError
+from deltafold.contract.exceptions import MisuseError
 from deltafold.testing.recording import Recording
 from deltafold.testing.transport import ReplayTransport
 from deltafold.transports.requests import HttpRequest

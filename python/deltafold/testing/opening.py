@@ -11,7 +11,7 @@ from typing import Final
 
 from deltafold._core import dialect_names
 from deltafold.bodies import detect
-from deltafold.exceptions import MisuseError
+from deltafold.contract.exceptions import MisuseError
 from deltafold.testing.recording import Recording
 
 HEAD: Final = b'{"recording"'

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final, Self
 from urllib.parse import parse_qsl, urlsplit
 
-from deltafold.exceptions import MisuseError
+from deltafold.contract.exceptions import MisuseError
 from deltafold.testing.recording import SUFFIX, Ending, RecordedRequest, Recording
 from deltafold.transports.http import open_http, open_http_async
 from deltafold.transports.requests import HttpRequest

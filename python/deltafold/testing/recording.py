@@ -26,7 +26,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Literal, Self, TypeAlias, cast, get_args
 
-from deltafold.contract import json_object
+from deltafold.contract.kinds import json_object
 
 Ending: TypeAlias = Literal["end", "cut", "reset", "stall"]
 """End of a body: complete, closed in the middle, reset, or left open in silence.

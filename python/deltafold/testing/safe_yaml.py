@@ -14,7 +14,7 @@ from collections.abc import Hashable, Iterator
 from importlib import import_module
 from typing import Final, Protocol, TypeAlias, cast
 
-from deltafold.exceptions import MisuseError
+from deltafold.contract.exceptions import MisuseError
 
 Value: TypeAlias = "dict[Hashable, Value] | list[Value] | str | bytes | int | float | bool | None"
 

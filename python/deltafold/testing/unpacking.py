@@ -10,7 +10,7 @@ import zlib
 from importlib import import_module
 from typing import Final, Protocol, cast
 
-from deltafold.exceptions import MisuseError
+from deltafold.contract.exceptions import MisuseError
 from deltafold.transports.encodings import wbits_of
 
 _MAX_BYTES: Final = 64 * 1024 * 1024

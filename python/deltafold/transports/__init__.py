@@ -3,7 +3,7 @@
 Law: a transport knows bytes and headers, no messages.
 """
 
-from deltafold.lazy_names import names_on_first_use
+from deltafold.contract.lazy_names import names_on_first_use
 
 __getattr__ = names_on_first_use(
     __name__,

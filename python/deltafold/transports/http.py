@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
 from urllib.parse import urljoin, urlsplit
 
-from deltafold.exceptions import MisuseError
+from deltafold.contract.exceptions import MisuseError
 from deltafold.transports.draining import adrain, drain
 from deltafold.transports.packages import (
     EXTRAS,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, Final
 
-from deltafold.exceptions import MisuseError
+from deltafold.contract.exceptions import MisuseError
 
 EXTRAS: Final[Mapping[str, str]] = {
     "httpx": "httpx",

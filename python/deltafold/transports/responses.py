@@ -27,7 +27,7 @@ from time import monotonic
 from types import AsyncGeneratorType, FunctionType, GeneratorType, MappingProxyType
 from typing import TYPE_CHECKING, Final, Protocol, TypeGuard, cast
 
-from deltafold.exceptions import MisuseError, UnknownDialectError
+from deltafold.contract.exceptions import MisuseError, UnknownDialectError
 from deltafold.transports.deadlines import RestWithin
 from deltafold.transports.encodings import decoded
 from deltafold.transports.headers import raw_headers

@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 from urllib.parse import unquote
 
-from deltafold.exceptions import MisuseError
+from deltafold.contract.exceptions import MisuseError
 from deltafold.transports.http import ClientKind
 from deltafold.transports.requests import PreparedRequest
 from deltafold.transports.responses import async_source_of, header_text, rest_of_urllib3, source_of

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, TypeVar, cast
 from urllib.parse import parse_qsl, quote, quote_plus, unquote, unquote_plus, urlsplit
 
-from deltafold.exceptions import MisuseError
+from deltafold.contract.exceptions import MisuseError
 
 T = TypeVar("T", bound=BaseException)
 

@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, TypeAlias, cast
 
-from deltafold.exceptions import MisuseError
+from deltafold.contract.exceptions import MisuseError
 from deltafold.transports.deadlines import ReadLimit, bound_reads_of_caller
 from deltafold.transports.packages import import_package
 from deltafold.transports.requests import HttpRequest

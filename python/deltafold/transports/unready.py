@@ -11,7 +11,7 @@ import json
 from collections.abc import AsyncIterable, Awaitable, Coroutine, Iterable, Mapping
 from typing import Final, cast
 
-from deltafold.exceptions import MisuseError
+from deltafold.contract.exceptions import MisuseError
 
 # Suffixes of class names of the SDKs, and the call whose stream has the bytes.
 _CALLS: Final = (

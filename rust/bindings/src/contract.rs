@@ -1,4 +1,4 @@
-//! Enumerations of `deltafold.contract` and `deltafold.usage.Usage` as Python objects.
+//! Enumerations of `deltafold.contract.kinds` and `deltafold.contract.usage.Usage` as Python objects.
 //!
 //! In: values of the core.  Out: enum members, which are looked up once, and models.
 
@@ -12,7 +12,7 @@ use crate::imports::LazyImport;
 use crate::json;
 use crate::model::Model;
 
-pub(crate) static USAGE: Model = Model::new("deltafold.usage", "USAGE_BLUEPRINT");
+pub(crate) static USAGE: Model = Model::new("deltafold.contract.usage", "USAGE_BLUEPRINT");
 
 /// A Python enum of the contract, with its members in the order of the core's enum.
 struct ClosedList {
@@ -22,7 +22,7 @@ struct ClosedList {
 
 impl ClosedList {
     const fn new(name: &'static str) -> Self {
-        Self { class: LazyImport::new("deltafold.contract", name), members: PyOnceLock::new() }
+        Self { class: LazyImport::new("deltafold.contract.kinds", name), members: PyOnceLock::new() }
     }
 
     /// Return the member at `position` of the core's list.  `names` lists the wire names in that order.

@@ -12,10 +12,10 @@ use crate::imports::LazyImport;
 use crate::json;
 use crate::try_lock::{Guard, Refused, TryLock, run_both};
 
-static MISUSE: LazyImport = LazyImport::new("deltafold.exceptions", "MisuseError");
-static INTERNAL: LazyImport = LazyImport::new("deltafold.exceptions", "InternalError");
-static CONTRACT: LazyImport = LazyImport::new("deltafold.exceptions", "ContractError");
-static UNKNOWN_DIALECT: LazyImport = LazyImport::new("deltafold.exceptions", "UnknownDialectError");
+static MISUSE: LazyImport = LazyImport::new("deltafold.contract.exceptions", "MisuseError");
+static INTERNAL: LazyImport = LazyImport::new("deltafold.contract.exceptions", "InternalError");
+static CONTRACT: LazyImport = LazyImport::new("deltafold.contract.exceptions", "ContractError");
+static UNKNOWN_DIALECT: LazyImport = LazyImport::new("deltafold.contract.exceptions", "UnknownDialectError");
 static MODEL_ERROR: LazyImport = LazyImport::new("deltafold.errors", "model_error_from_fold");
 
 fn raised(py: Python<'_>, class: &LazyImport, message: &str) -> PyErr {

@@ -1,6 +1,6 @@
 //! `Model`: builds pydantic models from valid fields, without pydantic's validation.
 //!
-//! In: a blueprint of the pure-Python half (`deltafold.wire_models.Blueprint`), and the fields that differ from it.  Out: the
+//! In: a blueprint of the pure-Python half (`deltafold.contract.wire_models.Blueprint`), and the fields that differ from it.  Out: the
 //! model, or a lazy model whose fields are made when they are first read.
 //!
 //! Law: only `__dict__` is filled.  The Python half fills pydantic's other slots when they are first read.

@@ -8,7 +8,7 @@ from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from typing import Final, cast
 
-from deltafold.contract import json_array, json_object
+from deltafold.contract.kinds import json_array, json_object
 from deltafold.dialects.anthropic_messages.render import DIALECT, OF_CALLS, TOOL_CHOICES
 from deltafold.dialects.envelopes import Item, joined
 from deltafold.dialects.found_tools import tools_said

@@ -8,7 +8,7 @@ from base64 import b64encode
 from collections.abc import Mapping
 from typing import Final, cast
 
-from deltafold.contract import json_object
+from deltafold.contract.kinds import json_object
 from deltafold.dialects.bedrock_converse.render import (
     DIALECT,
     DOCUMENT_FORMATS,

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from pydantic import ConfigDict
 
-from deltafold.contract import json_object
+from deltafold.contract.kinds import json_object
 from deltafold.dialects.portable import (
     no_json_mode,
     only_schema,

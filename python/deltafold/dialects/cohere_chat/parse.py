@@ -8,7 +8,7 @@ import json
 from functools import partial
 from typing import Final, cast
 
-from deltafold.contract import json_object
+from deltafold.contract.kinds import json_object
 from deltafold.dialects.cohere_chat.render import DIALECT
 from deltafold.dialects.openai_chat.parse import (
     ChatForms,

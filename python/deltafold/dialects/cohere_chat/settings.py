@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import ConfigDict, Field
 
-from deltafold.contract import json_object
+from deltafold.contract.kinds import json_object
 from deltafold.dialects.portable import at_most_stops, only_schema, within
 from deltafold.dialects.reasoning import BUDGET, DYNAMIC, EFFORT, budget_of
 from deltafold.dialects.settings import Count, Flag, ModelConfig, Object, Share, Whole

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, cast
 from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from deltafold.contract import json_object
+from deltafold.contract.kinds import json_object
 from deltafold.dialects.gemini.schemas import json_schema_of
 from deltafold.dialects.portable import (
     LOGPROBS,

@@ -5,7 +5,7 @@ from typing import Any, Final, Literal
 
 from pydantic import ConfigDict
 
-from deltafold.contract import json_object
+from deltafold.contract.kinds import json_object
 from deltafold.dialects.portable import LOGPROBS, only_schema
 from deltafold.dialects.reasoning import BUDGET, DYNAMIC, EFFORT, effort_of
 from deltafold.dialects.settings import Count, Flag, ModelConfig, Number, Object, Whole

@@ -8,7 +8,7 @@ Source: `rust/core/src/encode/openai_chat/states.rs`, which writes them.
 
 from typing import Final, Literal, cast
 
-from deltafold.contract import json_object
+from deltafold.contract.kinds import json_object
 from deltafold.dialects.envelopes import Envelope
 from deltafold.dialects.reader import Reader
 from deltafold.dialects.rendered import Object

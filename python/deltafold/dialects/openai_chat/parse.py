@@ -10,7 +10,7 @@ from functools import partial
 from mimetypes import guess_type
 from typing import Final, TypeAlias, cast
 
-from deltafold.contract import json_object
+from deltafold.contract.kinds import json_object
 from deltafold.dialects.envelopes import Envelope, joined, pieces
 from deltafold.dialects.media import has_source, source_of
 from deltafold.dialects.openai_chat.envelopes import google_signature, of_kind, unsealed

@@ -12,7 +12,7 @@ name.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias, cast
 
-from deltafold.contract import json_array, json_object
+from deltafold.contract.kinds import json_array, json_object
 from deltafold.dialects.reader import Reader, as_object, objects, text, tool_of
 from deltafold.dialects.rendered import IN_INPUT, Object, Rendering
 from deltafold.dialects.replay import compact

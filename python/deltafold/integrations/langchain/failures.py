@@ -11,7 +11,7 @@ from typing import Final
 
 from langchain_core import exceptions
 
-from deltafold.contract import ErrorCode
+from deltafold.contract.kinds import ErrorCode
 from deltafold.errors import ModelError
 from deltafold.integrations.failed import as_class
 

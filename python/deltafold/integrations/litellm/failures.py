@@ -12,7 +12,7 @@ from typing import Any, Final
 import httpx
 from litellm import exceptions
 
-from deltafold.contract import ErrorCode
+from deltafold.contract.kinds import ErrorCode
 from deltafold.errors import ModelError
 
 PROVIDER: Final = "deltafold"

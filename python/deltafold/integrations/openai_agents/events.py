@@ -21,7 +21,7 @@ from openai.types.responses import ResponseCompletedEvent, ResponseStreamEvent
 from deltafold._core import DeltaBatch, Encoder, MessageDelta
 from deltafold.compat.builders import builder_of
 from deltafold.compat.openai import CONSTRUCT
-from deltafold.contract import FinishReason
+from deltafold.contract.kinds import FinishReason
 from deltafold.fallbacks import calls_before_fallback
 from deltafold.integrations.carried import MEMBER
 from deltafold.integrations.outlines import outline_of

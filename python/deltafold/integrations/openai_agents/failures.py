@@ -18,7 +18,7 @@ from agents.retry import ModelRetryAdvice, ModelRetryNormalizedError
 
 from deltafold.compat.openai import stream_failure
 from deltafold.compat.reading import member
-from deltafold.contract import ErrorCode
+from deltafold.contract.kinds import ErrorCode
 from deltafold.errors import ModelError
 from deltafold.integrations.failed import as_class
 

@@ -21,9 +21,10 @@ from agents.usage import Usage
 from openai.types.responses import Response
 from openai.types.responses.response_prompt_param import ResponsePromptParam
 
+from deltafold.contract.exceptions import MisuseError
+from deltafold.contract.usage import Usage as Counts
 from deltafold.encoding import message_deltas
 from deltafold.errors import ModelError
-from deltafold.exceptions import MisuseError
 from deltafold.integrations.openai_agents.events import Events
 from deltafold.integrations.openai_agents.failures import advice_of, exception_of, model_error_of
 from deltafold.integrations.openai_agents.history import conversation_of
@@ -36,7 +37,6 @@ from deltafold.integrations.openai_agents.requests import (
 from deltafold.messages import Message
 from deltafold.models.base import Model
 from deltafold.models.loading import load_model
-from deltafold.usage import Usage as Counts
 
 
 class DeltafoldAgentsModel(AgentsModel):

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from pydantic_ai import exceptions
 
-from deltafold.contract import ErrorCode
+from deltafold.contract.kinds import ErrorCode
 from deltafold.errors import ModelError
 
 _CATEGORIES: Final[Mapping[ErrorCode, Any]] = {

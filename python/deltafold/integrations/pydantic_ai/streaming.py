@@ -27,7 +27,7 @@ from pydantic_ai.models import StreamedResponse
 from pydantic_ai.usage import RequestUsage
 
 from deltafold._core import forbids_calls
-from deltafold.contract import DeltaKind, FinishReason
+from deltafold.contract.kinds import DeltaKind, FinishReason
 from deltafold.fallbacks import is_boundary
 from deltafold.integrations.carried import MEMBER, Carried, added, state_of, whole_part
 from deltafold.integrations.pydantic_ai.citations import citations_of
@@ -39,7 +39,7 @@ from deltafold.streams import AsyncDeltaStream
 
 if TYPE_CHECKING:
     from deltafold._core import MessageDelta
-    from deltafold.usage import Usage
+    from deltafold.contract.usage import Usage
 
 _FINISH_REASONS: Final[dict[FinishReason, FrameworkReason]] = {
     FinishReason.STOP: "stop",

@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, TypeAlias, cast
 from strands.types.streaming import StreamEvent
 
 from deltafold._core import DeltaBatch, Encoder
-from deltafold.contract import FinishReason
+from deltafold.contract.kinds import FinishReason
 from deltafold.integrations.carried import MEMBER
 from deltafold.integrations.outlines import Outline, outline_of
 from deltafold.messages import Message

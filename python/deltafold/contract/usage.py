@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from pydantic import ConfigDict, Field, model_serializer
 
 from deltafold._core import LazyDict
-from deltafold.wire_models import WireModel, blueprint, make_lazy
+from deltafold.contract.wire_models import WireModel, blueprint, make_lazy
 
 
 class Usage(WireModel):

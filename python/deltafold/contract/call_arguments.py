@@ -13,7 +13,7 @@ import re
 from typing import Final, Literal, NamedTuple
 
 from deltafold._core import MAX_ARGUMENT_DEPTH, read_json
-from deltafold.contract import json_object
+from deltafold.contract.kinds import json_object
 
 InputFormat = Literal["json", "text"]
 

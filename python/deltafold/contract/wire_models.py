@@ -15,7 +15,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import CoreSchema
 
 from deltafold._core import LazyField
-from deltafold.short_repr import ShortRepr
+from deltafold.contract.short_repr import ShortRepr
 
 DEFER_BUILD: Final = tuple(int(number) for number in VERSION.split(".")[:2]) >= (2, 14)
 """Whether pydantic makes validators and serializers when they are first used.

@@ -9,7 +9,7 @@ from typing import Any, Protocol, Self
 from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
-from deltafold.contract import DeltaKind
+from deltafold.contract.kinds import DeltaKind
 
 
 class WireObject(Protocol):

@@ -15,7 +15,7 @@ from deltafold import Message
 from deltafold.contract.usage import Usage
 from deltafold.encoding import EncoderTool
 from deltafold.gateway import create_app
-from deltafold.parts import MessagePart, TextPart, ThinkingPart, ToolCallPart
+from deltafold.message.parts import MessagePart, TextPart, ThinkingPart, ToolCallPart
 from deltafold.testing import Recording, ReplayServer
 from gateways import served, upstream
 from recorded_upstreams import ENCODED, recording_of, written

@@ -12,7 +12,7 @@ import pytest
 from scripted import RUNS, TURNS, Session, play
 
 from deltafold import Message
-from deltafold.parts import TextPart, ThinkingPart
+from deltafold.message.parts import TextPart, ThinkingPart
 from recorded_upstreams import UPSTREAMS
 
 AIDER: Final = Path(sys.prefix).parent / ".venv-aider" / "bin" / "aider"

@@ -15,7 +15,7 @@ from scripted import PROGRAMS, RUNS, TURNS, Session, play
 from deltafold import Message
 from deltafold.cli.clients import CLIENTS
 from deltafold.encoding import EncoderTool
-from deltafold.parts import MessagePart, TextPart, ThinkingPart, ToolCallPart
+from deltafold.message.parts import MessagePart, TextPart, ThinkingPart, ToolCallPart
 from recorded_upstreams import UPSTREAMS
 
 # A model of Codex's own list: the others get a smaller set of tools, without freeform ones.

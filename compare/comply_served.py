@@ -18,9 +18,9 @@ import judging
 from deltafold import Message
 from deltafold.contract.usage import Usage
 from deltafold.gateway import create_app, read_request
+from deltafold.message.parts import MessagePart, TextPart, ThinkingPart, ToolCallPart
 from deltafold.models.adapters import adapter_of
 from deltafold.models.base import Model
-from deltafold.parts import MessagePart, TextPart, ThinkingPart, ToolCallPart
 from deltafold.testing import Recording
 from deltafold.testing.playlist import Request
 from deltafold.testing.transport import ReplayTransport

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from deltafold.messages import TextPart
+from deltafold.message.messages import TextPart
 from deltafold.models.base import Model
 from sessions import PROVIDERS, SESSIONS, TURNS, assert_whole, questions, script_of
 

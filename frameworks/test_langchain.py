@@ -34,7 +34,7 @@ from deltafold.dialects import DIALECTS
 from deltafold.errors import ModelError
 from deltafold.integrations.langchain import ChatDeltafold
 from deltafold.integrations.langchain.history import conversation_of
-from deltafold.messages import Message
+from deltafold.message.messages import Message
 from deltafold.testing import Recording, ReplayServer, answer
 
 ALL = list(NAMES)

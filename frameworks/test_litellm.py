@@ -21,7 +21,7 @@ from deltafold.dialects import DIALECTS
 from deltafold.errors import ModelError
 from deltafold.integrations.litellm import DeltafoldLLM
 from deltafold.integrations.litellm.requests import conversation_of
-from deltafold.messages import Message
+from deltafold.message.messages import Message
 from deltafold.testing import Recording, ReplayServer, answer
 
 ALL = list(NAMES)

@@ -37,7 +37,7 @@ from deltafold.dialects import DIALECTS
 from deltafold.errors import ModelError
 from deltafold.integrations.openai_agents import DeltafoldAgentsModel, DeltafoldProvider
 from deltafold.integrations.openai_agents.history import conversation_of
-from deltafold.messages import Message
+from deltafold.message.messages import Message
 from deltafold.testing import Recording, ReplayServer, answer
 
 ALL = list(NAMES)

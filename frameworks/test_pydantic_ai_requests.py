@@ -33,7 +33,7 @@ from served import NAMES, cases, folded, model, recording, served
 from deltafold.dialects import DIALECTS
 from deltafold.integrations.pydantic_ai import DeltafoldModel, DeltafoldModelSettings
 from deltafold.integrations.pydantic_ai.history import conversation_of
-from deltafold.messages import Message
+from deltafold.message.messages import Message
 from deltafold.testing import answer
 
 PNG = b"\x89PNG\r\n"

@@ -28,7 +28,7 @@ from deltafold.dialects import DIALECTS
 from deltafold.errors import ModelError
 from deltafold.integrations.strands import DeltafoldStrandsModel
 from deltafold.integrations.strands.history import conversation_of
-from deltafold.messages import Message
+from deltafold.message.messages import Message
 from deltafold.testing import Recording, ReplayServer, answer
 
 ALL = list(NAMES)

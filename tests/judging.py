@@ -19,7 +19,7 @@ from typing import NamedTuple, TypeAlias, cast
 
 import deltafold
 from corpus import CORPUS
-from deltafold.fallbacks import calls_before_fallback
+from deltafold.message.fallbacks import calls_before_fallback
 
 Call: TypeAlias = tuple[str | None, str, object]
 

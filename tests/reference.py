@@ -23,7 +23,7 @@ from deltafold.contract.exceptions import ContractError, MisuseError
 from deltafold.contract.kinds import DeltaKind, ErrorCode, FinishReason, json_array
 from deltafold.contract.usage import Usage
 from deltafold.errors import ModelError, model_error_from_fold
-from deltafold.messages import (
+from deltafold.message.messages import (
     Message,
     MessagePart,
     message_from_fold,

@@ -1,6 +1,6 @@
 """One or more parts of each kind, beside their wire forms."""
 
-from deltafold.messages import (
+from deltafold.message.messages import (
     FileRefPart,
     ImagePart,
     MessagePart,

@@ -17,7 +17,7 @@ from deltafold.contract.exceptions import ContractError, MisuseError
 from deltafold.contract.kinds import ErrorCode, FinishReason
 from deltafold.contract.usage import Usage
 from deltafold.errors import ModelError
-from deltafold.messages import Message, ProviderPart, Role, TextPart, ThinkingPart
+from deltafold.message.messages import Message, ProviderPart, Role, TextPart, ThinkingPart
 from wire_deltas import (
     PROVIDER_PART,
     STATE,

@@ -16,7 +16,7 @@ import reference
 from corpus import CORPUS, needs_corpus
 from deltafold import _core
 from deltafold._core import Decoder, MessageDelta
-from deltafold.messages import Message
+from deltafold.message.messages import Message
 from wire_deltas import assert_same, content
 
 ROOT = Path(__file__).parents[1]

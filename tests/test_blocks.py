@@ -32,7 +32,7 @@ from deltafold.blocks import (
     normalized,
     part_of,
 )
-from deltafold.messages import MessagePart
+from deltafold.message.messages import MessagePart
 
 PARTS: list[tuple[MessagePart, type]] = [
     (TextPart(text="日本語 and text"), TextBlock),

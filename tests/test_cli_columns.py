@@ -17,7 +17,7 @@ import deltafold
 from arrow_rows import plain_row, row_of
 from deltafold.cli import main
 from deltafold.cli.stats import bar, number
-from deltafold.cost import cost_of
+from deltafold.message.cost import cost_of
 from deltafold.testing import Recording
 from protocol_bodies import ANTHROPIC, CHAT, DONE, USAGE, WHOLE, chunk, finish, said
 

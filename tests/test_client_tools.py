@@ -13,7 +13,7 @@ from deltafold import (
     transcode_response,
 )
 from deltafold.dialects import dialect_of
-from deltafold.messages import MessagePart, Role, ToolCallPart
+from deltafold.message.messages import MessagePart, Role, ToolCallPart
 from deltafold.testing import answer
 
 GRAMMAR = {"type": "grammar", "syntax": "lark", "definition": "start: /.+/"}

@@ -39,7 +39,7 @@ from deltafold.conversation import (
     ToolResultsEntry,
     estimate_tokens,
 )
-from deltafold.messages import ToolResultPart
+from deltafold.message.messages import ToolResultPart
 from lines import lines_of
 
 

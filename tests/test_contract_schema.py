@@ -14,8 +14,8 @@ from deltafold._core import Logprobs, MessageDelta
 from deltafold.contract.exceptions import ContractError
 from deltafold.contract.kinds import CONTRACT_VERSION, DeltaKind, ErrorCode, FinishReason
 from deltafold.contract.usage import Usage
-from deltafold.messages import KINDS_OF_ROLE, Message, Meta, Role
-from deltafold.parts import (
+from deltafold.message.messages import KINDS_OF_ROLE, Message, Meta, Role
+from deltafold.message.parts import (
     FileRefPart,
     ImagePart,
     ProviderPart,

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-import deltafold.cost
+import deltafold.message.cost
 from deltafold import ImagePart, Message, MessageDelta, MisuseError, OpenAIChatModel, TextPart
 from deltafold.conversation import (
     AgentState,
@@ -41,7 +41,7 @@ from deltafold.conversation import (
     check,
     to_messages,
 )
-from deltafold.messages import FileRefPart, ProviderPart, ToolCallPart, ToolResultPart
+from deltafold.message.messages import FileRefPart, ProviderPart, ToolCallPart, ToolResultPart
 from deltafold.testing import Recording, ReplayServer
 from wires import CHAT
 
@@ -495,7 +495,7 @@ def test_an_answer_is_kept_although_the_price_list_fails(monkeypatch: pytest.Mon
         url = f"{server.url}/v1"
         with OpenAIChatModel({"model_id": "gpt-4.1"}, base_url=url, api_key="k") as model:
             message = model.send_message_sync("Hello")
-    monkeypatch.setattr(deltafold.cost, "cost_of", fail)
+    monkeypatch.setattr(deltafold.message.cost, "cost_of", fail)
     state = AgentState.create_default()
     kept = state.append_model_output(said(message)).message
     assert kept is not None

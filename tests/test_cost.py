@@ -13,7 +13,7 @@ import pytest
 
 import deltafold
 from deltafold import Usage
-from deltafold.cost import Cost, Prices, cost_of, listed_model
+from deltafold.message.cost import Cost, Prices, cost_of, listed_model
 
 
 def anthropic(start: Mapping[str, object], delta: Mapping[str, object]) -> bytes:

@@ -18,7 +18,7 @@ from corpus import needs_corpus
 from deltafold import Decoder, Encoder, Message, MessageAssembler, Transcoder, parse_request
 from deltafold.dialects import dialect_of
 from deltafold.dialects.envelopes import open_envelope
-from deltafold.parts import MessagePart, TextPart, ThinkingPart, ToolCallPart
+from deltafold.message.parts import MessagePart, TextPart, ThinkingPart, ToolCallPart
 from judging import recordings
 from next_turns import ANSWER, CLIENTS, QUESTION, Body, plain_chat
 

@@ -27,11 +27,11 @@ from deltafold import (
 )
 from deltafold.bodies import decode_response
 from deltafold.conversation.entries import ModelOutputEntry
-from deltafold.cost import cost_of
 from deltafold.dialects import dialect_of
 from deltafold.errors import ModelError
-from deltafold.fallbacks import calls_before_fallback
 from deltafold.gateway import create_app
+from deltafold.message.cost import cost_of
+from deltafold.message.fallbacks import calls_before_fallback
 from deltafold.outputs import Output
 from deltafold.repairs.repairing import check, repair
 from deltafold.testing import Recording, ReplayServer

@@ -35,8 +35,8 @@ from deltafold.gateway import (
     read_table,
     refusal,
 )
+from deltafold.message.parts import TextPart, ToolCallPart
 from deltafold.models.calls import CallFacts
-from deltafold.parts import TextPart, ToolCallPart
 from deltafold.stream_core import Observer, StreamCore
 from deltafold.testing import Recording, ReplayServer
 from gateways import gateway, served

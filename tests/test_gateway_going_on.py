@@ -14,7 +14,7 @@ from deltafold.contract.kinds import DeltaKind
 from deltafold.contract.usage import Usage
 from deltafold.gateway import Asked, create_app
 from deltafold.gateway.splicing import Splice
-from deltafold.parts import TextPart, ThinkingPart, ToolCallPart
+from deltafold.message.parts import TextPart, ThinkingPart, ToolCallPart
 from deltafold.testing import Recording, ReplayServer
 from gateways import served, upstream
 from speakers import stream, text

@@ -12,7 +12,7 @@ from deltafold import DeltaKind, ErrorCode, Message, MisuseError, ModelError, fo
 from deltafold.gateway import Asked, ModelTable, create_app, refusal
 from deltafold.gateway.passing import PassedBytes
 from deltafold.gateway.streaming import Pulse
-from deltafold.parts import TextPart
+from deltafold.message.parts import TextPart
 from deltafold.testing import Recording, ReplayServer
 from gateways import gateway, served, upstream
 from splits import SIZES, halves, sized

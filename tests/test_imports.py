@@ -128,7 +128,7 @@ def test_a_stream_without_a_message_loads_no_pydantic(read: str) -> None:
     program = f"import deltafold\nstream = deltafold.stream([{BODY.encode()!r}], 'openai-chat')\n"
     names = loaded(program + read)
     assert "deltafold.streams" in names
-    assert not names & {"asyncio", "deltafold.messages", "pydantic", "pydantic_core", "ssl"}
+    assert not names & {"asyncio", "deltafold.message.messages", "pydantic", "pydantic_core", "ssl"}
 
 
 def test_a_message_loads_nothing_that_talks_to_a_network() -> None:

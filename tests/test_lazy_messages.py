@@ -23,8 +23,8 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from deltafold import Decoder, Fold, Message, MessageAssembler
 from deltafold.contract.usage import Usage
-from deltafold.messages import Meta, TextPart, ToolCallPart
-from deltafold.parts import MessagePart
+from deltafold.message.messages import Meta, TextPart, ToolCallPart
+from deltafold.message.parts import MessagePart
 from wire_deltas import args, call, consume, done, end, error, start, text, thinking, usage
 
 ROOT: Final = Path(__file__).parents[1]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from corpus import CORPUS, needs_corpus
 from deltafold import Decoder, Message, MessageAssembler, dialect_names
 from deltafold._core import folded_json
-from deltafold.messages import Meta, TextPart
+from deltafold.message.messages import Meta, TextPart
 from wire_deltas import (
     Wire,
     args,

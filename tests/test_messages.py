@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from deltafold.contract.kinds import FinishReason
 from deltafold.contract.usage import Usage
-from deltafold.messages import (
+from deltafold.message.messages import (
     KINDS_OF_ROLE,
     FileRefPart,
     ImagePart,

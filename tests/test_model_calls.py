@@ -30,9 +30,9 @@ from deltafold import (
 )
 from deltafold._core import StreamTimer
 from deltafold.conversation import HistoryError
+from deltafold.message.timing import timing_of
 from deltafold.models import LocalModel
 from deltafold.testing import Recording, ReplayServer
-from deltafold.timing import timing_of
 from replay_servers import wait_until_closed
 from wires import CHAT, chat, two_providers
 

@@ -49,7 +49,7 @@ def pretend_ipython(monkeypatch: pytest.MonkeyPatch, *, kernel: object) -> list[
 
 @pytest.fixture
 def shown(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
-    monkeypatch.setattr("deltafold.notebook._SECONDS_BETWEEN_UPDATES", 0.0)
+    monkeypatch.setattr("deltafold.message.notebook._SECONDS_BETWEEN_UPDATES", 0.0)
     return pretend_ipython(monkeypatch, kernel=object())
 
 
@@ -130,7 +130,7 @@ def test_a_stream_that_is_closed_early_shows_that(shown: list[dict[str, str]]) -
 def test_a_fast_stream_is_shown_at_intervals(
     shown: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("deltafold.notebook._SECONDS_BETWEEN_UPDATES", 3600.0)
+    monkeypatch.setattr("deltafold.message.notebook._SECONDS_BETWEEN_UPDATES", 3600.0)
     events = [event + b"\n\n" for event in CHAT.split(b"\n\n")[:-1]]
     stream = deltafold.stream(iter(events), "openai-chat")
     displayed(stream)

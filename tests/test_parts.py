@@ -10,7 +10,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from deltafold.contract.exceptions import ContractError
-from deltafold.messages import (
+from deltafold.message.messages import (
     FileRefPart,
     ImagePart,
     MessagePart,

@@ -11,7 +11,7 @@ from deltafold import Message, OpenAIChatConfig, TextPart
 from deltafold.dialects import dialect_of
 from deltafold.dialects.openai_chat import render
 from deltafold.dialects.openai_chat.render import plain_messages
-from deltafold.messages import MessagePart, Role
+from deltafold.message.messages import MessagePart, Role
 
 CHAT = dialect_of("openai-chat")
 CONFIG = OpenAIChatConfig(model_id="m", temperature=0.5)

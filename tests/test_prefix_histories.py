@@ -19,7 +19,7 @@ import deltafold
 from corpus import CORPUS, needs_corpus
 from deltafold.dialects import dialect_of
 from deltafold.dialects.rendered import IN_INPUT
-from deltafold.messages import Role
+from deltafold.message.messages import Role
 from sessions import view
 
 MODELS: Final = {

@@ -13,7 +13,7 @@ PROGRAM: Final = """
 import collections, itertools, sys, threading, types, uuid
 import pydantic
 import deltafold
-import deltafold.contract.kinds, deltafold.messages, deltafold.parts, deltafold.contract.usage
+import deltafold.contract.kinds, deltafold.message.messages, deltafold.message.parts, deltafold.contract.usage
 
 class Plain:
     pass
@@ -50,11 +50,11 @@ for _ in range(3):
 
 BLUEPRINTS: Final = [
     "deltafold.contract.usage.USAGE_BLUEPRINT",
-    "deltafold.messages.META_BLUEPRINT",
-    "deltafold.messages.MESSAGE_BLUEPRINT",
-    "deltafold.parts.TEXT_BLUEPRINT",
-    "deltafold.parts.THINKING_BLUEPRINT",
-    "deltafold.parts.TOOL_CALL_BLUEPRINT",
+    "deltafold.message.messages.META_BLUEPRINT",
+    "deltafold.message.messages.MESSAGE_BLUEPRINT",
+    "deltafold.message.parts.TEXT_BLUEPRINT",
+    "deltafold.message.parts.THINKING_BLUEPRINT",
+    "deltafold.message.parts.TOOL_CALL_BLUEPRINT",
 ]
 # Classes with a memory layout of their own, and objects that are not models.
 REPLACED: Final = {
@@ -121,7 +121,7 @@ def test_another_class_in_place_of_the_id_is_no_crash(replaced: str) -> None:
 
 def test_a_model_of_the_callers_own_is_made() -> None:
     lines = outcome(
-        BLUEPRINTS[2], "Blueprint(Own, {**deltafold.messages.MESSAGE_BLUEPRINT.fields})"
+        BLUEPRINTS[2], "Blueprint(Own, {**deltafold.message.messages.MESSAGE_BLUEPRINT.fields})"
     )
     assert lines == ["made Own"] * 3
 

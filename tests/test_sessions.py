@@ -15,7 +15,7 @@ from binding_server import ScriptedServer
 from deltafold import Message, TextPart, ToolSpec
 from deltafold.conversation import Agent, AgentState, ConversationLog
 from deltafold.gateway import create_app
-from deltafold.messages import Role
+from deltafold.message.messages import Role
 from gateways import served
 from native_clients import NativeClient
 from sessions import (

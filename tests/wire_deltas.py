@@ -9,7 +9,7 @@ import reference
 from deltafold import _core
 from deltafold.contract.exceptions import MisuseError
 from deltafold.errors import ModelError
-from deltafold.messages import Message
+from deltafold.message.messages import Message
 
 Assembler: TypeAlias = reference.MessageAssembler | _core.MessageAssembler
 Wire: TypeAlias = dict[str, object]

@@ -18,7 +18,7 @@ from deltafold import AnthropicConfig, AnthropicModel, OpenAIChatConfig, OpenAIC
 from deltafold.dialects import DIALECTS
 from deltafold.gateway import open_stream, read_request
 from deltafold.gateway.table import ModelTable, Upstream
-from deltafold.messages import Message, ToolCallPart
+from deltafold.message.messages import Message, ToolCallPart
 from deltafold.tool_specs import ToolSpec
 
 CHAT: Final = "openai-chat"

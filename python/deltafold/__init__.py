@@ -119,7 +119,7 @@ _NAMES = {
         "UnknownDialectError",
     ),
     "deltafold.folds": ("afold", "fold", "fold_many"),
-    "deltafold.messages": (
+    "deltafold.message.messages": (
         "FileRefPart",
         "ImagePart",
         "Message",
@@ -156,7 +156,7 @@ _NAMES = {
     "deltafold.output_streams": ("AsyncOutputStream", "OutputStream"),
     "deltafold.outputs": ("Answer", "Output"),
     "deltafold.streams": ("AsyncDeltaStream", "DeltaStream", "astream", "stream"),
-    "deltafold.timing": ("Gaps", "Timing"),
+    "deltafold.message.timing": ("Gaps", "Timing"),
     "deltafold.contract.usage": ("Usage",),
 }
 """Public names without those of the adapters, by module."""

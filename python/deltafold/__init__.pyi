@@ -176,38 +176,44 @@ from deltafold.folds import (
 from deltafold.folds import (
     fold_many as fold_many,
 )
-from deltafold.messages import (
+from deltafold.message.messages import (
     FileRefPart as FileRefPart,
 )
-from deltafold.messages import (
+from deltafold.message.messages import (
     ImagePart as ImagePart,
 )
-from deltafold.messages import (
+from deltafold.message.messages import (
     Message as Message,
 )
-from deltafold.messages import (
+from deltafold.message.messages import (
     MessagePart as MessagePart,
 )
-from deltafold.messages import (
+from deltafold.message.messages import (
     Meta as Meta,
 )
-from deltafold.messages import (
+from deltafold.message.messages import (
     ProviderPart as ProviderPart,
 )
-from deltafold.messages import (
+from deltafold.message.messages import (
     Role as Role,
 )
-from deltafold.messages import (
+from deltafold.message.messages import (
     TextPart as TextPart,
 )
-from deltafold.messages import (
+from deltafold.message.messages import (
     ThinkingPart as ThinkingPart,
 )
-from deltafold.messages import (
+from deltafold.message.messages import (
     ToolCallPart as ToolCallPart,
 )
-from deltafold.messages import (
+from deltafold.message.messages import (
     ToolResultPart as ToolResultPart,
+)
+from deltafold.message.timing import (
+    Gaps as Gaps,
+)
+from deltafold.message.timing import (
+    Timing as Timing,
 )
 from deltafold.models import (
     VENDORS as VENDORS,
@@ -288,12 +294,6 @@ from deltafold.streams import (
 )
 from deltafold.streams import (
     stream as stream,
-)
-from deltafold.timing import (
-    Gaps as Gaps,
-)
-from deltafold.timing import (
-    Timing as Timing,
 )
 
 __all__: list[str] = [

@@ -29,7 +29,7 @@ from deltafold.contract.kinds import DeltaKind, ErrorCode, FinishReason
 from deltafold.contract.usage import Usage
 from deltafold.encoding import EncoderNote, EncoderOptions
 from deltafold.errors import ModelError
-from deltafold.messages import Message, MessagePart, Role
+from deltafold.message.messages import Message, MessagePart, Role
 from deltafold.stream_core import DecoderOptions, Status
 
 __all__ = [

@@ -46,7 +46,7 @@ from deltafold.dialects.media import has_source
 from deltafold.dialects.reader import Reader
 from deltafold.dialects.rendered import Identifiers, Object, Place, Rendering
 from deltafold.dialects.replay import message_members
-from deltafold.messages import (
+from deltafold.message.messages import (
     ContentPart,
     FileRefPart,
     ImagePart,

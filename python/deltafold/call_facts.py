@@ -5,8 +5,8 @@ In: the vendor, the model, the token counts and the times of a stream.  Out: mem
 Law: nothing is computed before somebody asks for it.
 """
 
-from deltafold import data_types
 from deltafold._core import StreamTimes
+from deltafold.message import data_types
 
 
 def cost_of_answer(
@@ -24,8 +24,8 @@ def cost_of_answer(
         asked: the model of the request.
         served: the model that the response names, None if it names none.
     """
-    from deltafold.cost import cost_of  # noqa: PLC0415 - few answers are asked for it
     from deltafold.dialects.model_names import same_model  # noqa: PLC0415 - as above
+    from deltafold.message.cost import cost_of  # noqa: PLC0415 - few answers are asked for it
 
     cost = cost_of(usage, vendor, asked)
     if vendor != "anthropic" or cost.usd is None or not served or same_model(served, asked):
@@ -52,8 +52,8 @@ def call_facts(
         times: the times of the stream.
         usage: the token counts.
     """
-    from deltafold.cost import Cost  # noqa: PLC0415 - few messages are asked for it
-    from deltafold.timing import timing_of  # noqa: PLC0415 - as above
+    from deltafold.message.cost import Cost  # noqa: PLC0415 - few messages are asked for it
+    from deltafold.message.timing import timing_of  # noqa: PLC0415 - as above
 
     try:
         cost = cost_of_answer(usage, vendor, model_id, served)

@@ -24,7 +24,7 @@ from pydantic import (
     model_validator,
 )
 
-from deltafold.messages import MessagePart, Role
+from deltafold.message.messages import MessagePart, Role
 
 Object: TypeAlias = dict[str, object]
 

@@ -20,7 +20,6 @@ from collections.abc import (
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypedDict, Unpack, cast
 
-from deltafold import data_types
 from deltafold._core import (
     Decoder,
     Encoder,
@@ -38,7 +37,8 @@ from deltafold.contract.foreign_text import well_formed
 from deltafold.contract.kinds import EncoderTool, FinishReason
 from deltafold.error_mapping import ErrorMapper
 from deltafold.errors import ModelError
-from deltafold.parts import MessagePart, TextPart, ThinkingPart, ToolCallPart
+from deltafold.message import data_types
+from deltafold.message.parts import MessagePart, TextPart, ThinkingPart, ToolCallPart
 from deltafold.pauses import with_pauses
 
 __all__ = [

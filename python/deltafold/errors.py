@@ -20,11 +20,11 @@ survives pickling. `retryable` describes the failure; it does not consider text 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Literal, TypeAlias
 
-from deltafold import data_types
 from deltafold.contract.exceptions import DeltafoldError
 from deltafold.contract.kinds import ErrorCode
 from deltafold.error_causes import DNS_FAILURE, REFUSED, UNTRUSTED
 from deltafold.error_mapping import RETRYABLE, ErrorFields
+from deltafold.message import data_types
 
 _ADVICE: Final[Mapping[ErrorCode, str]] = {
     ErrorCode.AUTHENTICATION: "check the API key and the account it belongs to",

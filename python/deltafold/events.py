@@ -16,7 +16,7 @@ from deltafold._core import MessageDelta
 from deltafold.contract.kinds import DeltaKind, FinishReason
 from deltafold.contract.usage import Usage
 from deltafold.errors import ModelError
-from deltafold.messages import Message, MessagePart, ToolCallPart, part_from_wire
+from deltafold.message.messages import Message, MessagePart, ToolCallPart, part_from_wire
 
 
 class StreamEventKind(StrEnum):

@@ -8,7 +8,7 @@ Laws: those of `streams.py`; a body in one piece is folded with the GIL released
 from collections.abc import AsyncIterable, Iterable
 from typing import Final, Unpack, cast
 
-from deltafold import data_types, excerpts
+from deltafold import excerpts
 from deltafold._core import (
     Decoder,
     Fold,
@@ -19,6 +19,7 @@ from deltafold._core import (
 )
 from deltafold.bodies import whole_body
 from deltafold.errors import ModelError
+from deltafold.message import data_types
 from deltafold.stream_core import DecoderOptions
 from deltafold.streams import astream, stream
 from deltafold.transports.unready import LineWatch

@@ -19,11 +19,11 @@ from typing import Any, Final
 from deltafold._core import __version__
 from deltafold.contract.exceptions import MisuseError
 from deltafold.dialects.settings_table import setting_in
-from deltafold.messages import Message, Role
+from deltafold.message.messages import Message, Role
+from deltafold.message.timing import Timing
 from deltafold.models.calls import CallFacts
 from deltafold.models.observing import set_telemetry
 from deltafold.stream_core import Observer, StreamCore
-from deltafold.timing import Timing
 from deltafold.transports.secrets import address_of
 
 

@@ -20,8 +20,8 @@ from typing_extensions import TypeVar
 
 from deltafold.contract.kinds import FinishReason
 from deltafold.errors import OutputDefect, OutputError
-from deltafold.fallbacks import served_calls
-from deltafold.messages import Message, TextPart, ToolCallPart
+from deltafold.message.fallbacks import served_calls
+from deltafold.message.messages import Message, TextPart, ToolCallPart
 from deltafold.tool_schema import split_schema
 
 PartialView: TypeAlias = Mapping[str, object]

@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias, cast
 
 from deltafold.contract.kinds import ErrorCode
 from deltafold.errors import ModelError
-from deltafold.messages import Message
+from deltafold.message.messages import Message
 from deltafold.models.base import Model
 from deltafold.models.calls import Messages, Tools
 

@@ -25,7 +25,7 @@ from typing import (
     TypeVar,
 )
 
-from deltafold import _core, data_types, excerpts
+from deltafold import _core, excerpts
 from deltafold._core import (
     FIRST_REFUSAL,
     OVER,
@@ -41,6 +41,7 @@ from deltafold.contract.foreign_text import well_formed
 from deltafold.contract.kinds import DeltaKind, ErrorCode
 from deltafold.error_mapping import ErrorFields, ErrorMapper
 from deltafold.errors import ModelError
+from deltafold.message import data_types
 from deltafold.transports.headers import RawHeaders
 from deltafold.transports.response_info import ResponseHook, ResponseInfo
 from deltafold.transports.responses import http_response
@@ -48,7 +49,7 @@ from deltafold.transports.secrets import NOTHING_TO_REDACT, Redactor, secrets_of
 from deltafold.transports.sources import AsyncSource, Source
 
 if TYPE_CHECKING:
-    from deltafold.notebook import LiveDisplay
+    from deltafold.message.notebook import LiveDisplay
 
 M = TypeVar("M", "data_types.Message", None)
 T = TypeVar("T")
@@ -432,7 +433,7 @@ class StreamCore:
     @property
     def timing(self) -> "data_types.Timing":
         """Speed of the stream so far."""
-        from deltafold.timing import timing_of  # noqa: PLC0415 - as above
+        from deltafold.message.timing import timing_of  # noqa: PLC0415 - as above
 
         usage = self.assembler.usage
         return timing_of(self.times(), None if usage is None else usage.output_tokens)

@@ -18,11 +18,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Itera
 from types import TracebackType
 from typing import Generic, Self, TypeVar, Unpack
 
-from deltafold import data_types
 from deltafold._core import DeltaBatch, MessageDelta
 from deltafold.error_mapping import ErrorMapper
 from deltafold.errors import ModelError
-from deltafold.notebook import stream_html
+from deltafold.message import data_types
+from deltafold.message.notebook import stream_html
 from deltafold.stream_core import CallContext, DecoderOptions, ForeignCall, Status
 from deltafold.stream_readers import (
     AsyncReader,

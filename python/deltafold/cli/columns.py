@@ -20,7 +20,7 @@ from deltafold.cli.recorded import UNREADABLE, Recorded, files_below, recorded_i
 from deltafold.cli.stats import print_summary
 from deltafold.contract.exceptions import MisuseError
 from deltafold.contract.usage import Usage
-from deltafold.cost import cost_of
+from deltafold.message.cost import cost_of
 
 _BATCH_BYTES: Final = 32 << 20
 _BATCH_ROWS: Final = 10_000

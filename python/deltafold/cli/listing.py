@@ -10,7 +10,7 @@ from os import environ
 from deltafold import VENDORS, MisuseError, UnknownDialectError, Vendor, load_model
 from deltafold.cli.exits import EXIT_DONE, EXIT_USAGE, complain
 from deltafold.cli.table import print_table
-from deltafold.cost import Prices
+from deltafold.message.cost import Prices
 
 
 def list_models(name: str | None) -> int:

@@ -6,7 +6,7 @@ In: a message.  Out: text.
 import json
 
 from deltafold.cli.screen import printable
-from deltafold.messages import Message
+from deltafold.message.messages import Message
 
 
 def as_json(message: Message) -> str:

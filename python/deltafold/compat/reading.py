@@ -18,10 +18,10 @@ from typing import Final, Generic, Literal, Self, TypeAlias, TypeVar, cast
 
 from pydantic_core import from_json
 
-from deltafold import data_types
 from deltafold._core import EventFramer, Fold
 from deltafold.contract.kinds import ErrorCode
 from deltafold.errors import ModelError
+from deltafold.message import data_types
 from deltafold.transports.draining import adrain, drain
 from deltafold.transports.sources import AsyncSource, Source
 

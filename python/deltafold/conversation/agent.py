@@ -42,7 +42,7 @@ from deltafold.conversation.run_setup import RunSetup
 from deltafold.conversation.state import AgentState
 from deltafold.conversation.tools import Tool
 from deltafold.errors import ModelError, OutputError
-from deltafold.messages import Message
+from deltafold.message.messages import Message
 from deltafold.models.base import Model
 from deltafold.models.loading import load_model
 from deltafold.outputs import Output

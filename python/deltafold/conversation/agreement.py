@@ -19,8 +19,8 @@ from deltafold.conversation.entries import (
 from deltafold.conversation.frozen import kept_message
 from deltafold.conversation.sections import LevelOfDetailSections, without_live_screen
 from deltafold.dialects.replay import result_items, result_text
-from deltafold.fallbacks import served_calls
-from deltafold.messages import (
+from deltafold.message.fallbacks import served_calls
+from deltafold.message.messages import (
     FileRefPart,
     ImagePart,
     Message,

@@ -23,7 +23,7 @@ from deltafold.conversation.run_log import Stages, last_answer, stages_of
 from deltafold.conversation.run_setup import RunSetup
 from deltafold.conversation.sections import LevelOfDetailSections
 from deltafold.conversation.tools import Tool, as_text
-from deltafold.messages import Message
+from deltafold.message.messages import Message
 
 if TYPE_CHECKING:
     from deltafold.blocks import ProgressMessage

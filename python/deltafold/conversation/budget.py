@@ -39,7 +39,7 @@ from deltafold.conversation.state import AgentState
 from deltafold.conversation.tokens import CountTokens, TokenCounter, estimate_tokens
 from deltafold.conversation.tools import Tool
 from deltafold.dialects.replay import unbound_message, unsigned_message
-from deltafold.messages import Message
+from deltafold.message.messages import Message
 from deltafold.tool_specs import ToolSpec
 
 Compact: TypeAlias = Callable[[list[Message]], str | Awaitable[str]]

@@ -23,7 +23,13 @@ from deltafold.conversation.sections import (
     sections_of,
 )
 from deltafold.dialects.replay import result_items, result_text
-from deltafold.messages import FileRefPart, ImagePart, MessagePart, ToolCallPart, ToolResultPart
+from deltafold.message.messages import (
+    FileRefPart,
+    ImagePart,
+    MessagePart,
+    ToolCallPart,
+    ToolResultPart,
+)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from deltafold.conversation.calls import ContextAttachment, ToolCallRequest, Too
 from deltafold.conversation.entries import ModelInvocationDescriptor, TokenUsage
 from deltafold.conversation.kinds import ContextMessageRole
 from deltafold.conversation.sections import Sections
-from deltafold.messages import Message
+from deltafold.message.messages import Message
 
 
 @runtime_checkable

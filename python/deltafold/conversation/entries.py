@@ -42,8 +42,8 @@ from deltafold.conversation.frozen import (
 )
 from deltafold.conversation.kinds import ContextMessageRole, HistoryEntryKind
 from deltafold.conversation.sections import LevelOfDetailSections, check_sections
-from deltafold.fallbacks import served_calls
-from deltafold.messages import Message, Role, TextPart, ToolResultPart
+from deltafold.message.fallbacks import served_calls
+from deltafold.message.messages import Message, Role, TextPart, ToolResultPart
 from deltafold.models.vendors import canonical_specification
 
 

@@ -24,7 +24,7 @@ from deltafold.conversation.kinds import ToolExecutionStatus
 from deltafold.conversation.run import RunState, RunStatus
 from deltafold.conversation.sections import to_plain_text
 from deltafold.conversation.tools import Execute, Tool, ToolOutcome
-from deltafold.messages import ToolCallPart
+from deltafold.message.messages import ToolCallPart
 from deltafold.tool_specs import ToolSpec
 
 _RUNNING: Final = frozenset({RunStatus.MODEL_RUNNING, RunStatus.TOOL_RUNNING})

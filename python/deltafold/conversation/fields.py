@@ -11,7 +11,7 @@ from pydantic.alias_generators import to_camel
 
 from deltafold.conversation.frozen import thawed_value
 from deltafold.conversation.sections import LevelOfDetailSections
-from deltafold.messages import Message
+from deltafold.message.messages import Message
 
 WIRE: Final = ConfigDict(
     alias_generator=to_camel,

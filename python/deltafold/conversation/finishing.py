@@ -19,7 +19,7 @@ from deltafold.conversation.kinds import ToolExecutionStatus
 from deltafold.conversation.run_log import newest_answer, open_calls
 from deltafold.conversation.run_setup import RunSetup
 from deltafold.errors import OutputError
-from deltafold.messages import Message
+from deltafold.message.messages import Message
 
 ACCEPTED: Final = "The answer was accepted."
 """Result of the call whose arguments are the output."""

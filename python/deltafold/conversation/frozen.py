@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 
 from pydantic import BaseModel
 
-from deltafold.messages import Message
+from deltafold.message.messages import Message
 
 MAX_METADATA_BYTES: Final = 2048
 """Limit of the metadata of an entry, as JSON; larger data belongs into an attachment.

@@ -31,7 +31,7 @@ from deltafold.conversation.entries import (
 )
 from deltafold.conversation.frozen import frozen_json, kept_message, thawed
 from deltafold.conversation.wire import entry_from_dict, entry_to_dict
-from deltafold.messages import Message, Role
+from deltafold.message.messages import Message, Role
 
 LOG_VERSION: Final = 1
 """Version of the JSON of a log.

@@ -45,7 +45,7 @@ from deltafold.conversation.sections import (
     without_live_screen,
 )
 from deltafold.dialects.replay import result_items
-from deltafold.messages import (
+from deltafold.message.messages import (
     ContentPart,
     Message,
     MessagePart,

@@ -23,7 +23,7 @@ from deltafold.conversation.entries import ModelInvocationDescriptor, ModelOutpu
 from deltafold.conversation.frozen import FrozenMapping, thawed
 from deltafold.conversation.projection import shared_messages
 from deltafold.errors import ModelError
-from deltafold.messages import Message
+from deltafold.message.messages import Message
 from deltafold.streams import AsyncDeltaStream
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from deltafold.conversation.entries import HistoryEntry
 from deltafold.conversation.fields import KeptMessage
 from deltafold.conversation.frozen import KEPT_MESSAGE
 from deltafold.conversation.kinds import CallStage, HistoryEntryKind
-from deltafold.messages import Role
+from deltafold.message.messages import Role
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ from deltafold.contract.usage import Usage
 from deltafold.conversation.calls import HistoryToolCallResult, ToolCallRequest
 from deltafold.conversation.run import RunStatus
 from deltafold.errors import ModelError, OutputError
-from deltafold.messages import Message
+from deltafold.message.messages import Message
 
 if TYPE_CHECKING:
     from collections.abc import Callable

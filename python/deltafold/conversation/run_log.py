@@ -19,7 +19,7 @@ from deltafold.conversation.frozen import kept_message
 from deltafold.conversation.kinds import CallStage
 from deltafold.conversation.log import ConversationLog
 from deltafold.conversation.run_entries import CallEntry, PartialEntry
-from deltafold.messages import Message
+from deltafold.message.messages import Message
 from deltafold.models.continuing import is_continued
 
 

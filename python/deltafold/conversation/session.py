@@ -12,7 +12,7 @@ from typing import Self
 from deltafold.conversation.entries import HistoryEntry, StoredEntry
 from deltafold.conversation.log import Clock, ConversationLog, SessionError
 from deltafold.conversation.projection import recorded_messages
-from deltafold.messages import Message
+from deltafold.message.messages import Message
 from deltafold.repairs.problems import Report
 from deltafold.repairs.repairing import RepairPolicy, repair
 

@@ -48,7 +48,7 @@ from deltafold.conversation.widgets import (
     Widget,
     WidgetRenderContext,
 )
-from deltafold.messages import Message
+from deltafold.message.messages import Message
 from deltafold.repairs.problems import Report
 from deltafold.repairs.repairing import RepairPolicy, repair
 

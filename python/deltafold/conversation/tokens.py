@@ -22,7 +22,7 @@ from deltafold.conversation.image_size import HEAD_BYTES, image_size
 from deltafold.dialects.media import Source, source_of
 from deltafold.dialects.reasoning import claude_version
 from deltafold.dialects.replay import result_items
-from deltafold.messages import (
+from deltafold.message.messages import (
     FileRefPart,
     ImagePart,
     Message,

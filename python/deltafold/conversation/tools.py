@@ -23,7 +23,7 @@ from deltafold.conversation.calls import ContextAttachment, HistoryToolCallResul
 from deltafold.conversation.frozen import thawed
 from deltafold.conversation.kinds import ToolExecutionStatus
 from deltafold.conversation.sections import LevelOfDetailSections
-from deltafold.messages import (
+from deltafold.message.messages import (
     ContentPart,
     FileRefPart,
     ImagePart,

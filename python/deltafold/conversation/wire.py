@@ -27,7 +27,7 @@ from deltafold.conversation.entries import (
 from deltafold.conversation.frozen import kept_message
 from deltafold.conversation.kinds import HistoryEntryKind
 from deltafold.conversation.run_entries import CallEntry, PartialEntry
-from deltafold.messages import Message
+from deltafold.message.messages import Message
 
 CLASSES: Final[Mapping[HistoryEntryKind, type[HistoryEntry]]] = {
     cls.kind: cls

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from deltafold.dialects.rendered import Identifiers, Rendered, Rendering
     from deltafold.dialects.settings import ModelConfig
     from deltafold.dialects.settings_table import SettingTable
-    from deltafold.messages import Message
+    from deltafold.message.messages import Message
     from deltafold.tool_specs import ToolSpec
 
 _ALL: Final = frozenset(Capability)

@@ -17,7 +17,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias, cast
 
 from deltafold.contract.kinds import json_object
 from deltafold.dialects.rendered import Object
-from deltafold.messages import MessagePart, TextPart, ThinkingPart, ToolCallPart
+from deltafold.message.messages import MessagePart, TextPart, ThinkingPart, ToolCallPart
 
 VERSION: Final = 1
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from deltafold.contract.kinds import json_array, json_object
-from deltafold.messages import MessagePart, ProviderPart, TextPart
+from deltafold.message.messages import MessagePart, ProviderPart, TextPart
 
 _HEADS: Final[Mapping[str, str]] = {
     "tool_addition": "Tools added",

@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from deltafold.dialects.model_names import is_state_of, same_model
-from deltafold.fallbacks import Boundary
-from deltafold.messages import MessagePart, ProviderPart, ThinkingPart, ToolCallPart
+from deltafold.message.fallbacks import Boundary
+from deltafold.message.messages import MessagePart, ProviderPart, ThinkingPart, ToolCallPart
 
 _OWN_TO_THE_MODEL: Final = frozenset({"connector_text"})
 

@@ -15,7 +15,7 @@ from typing import Final, Literal
 from urllib.parse import unquote, unquote_to_bytes
 
 from deltafold.contract.exceptions import MisuseError
-from deltafold.messages import FileRefPart, ImagePart
+from deltafold.message.messages import FileRefPart, ImagePart
 
 _ADDRESS: Final = re.compile(r"https?://", re.IGNORECASE)
 _OTHER_SCHEME: Final = re.compile(r"(?!file:)[a-zA-Z][a-zA-Z0-9+.-]+://")

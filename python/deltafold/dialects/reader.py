@@ -16,7 +16,7 @@ from deltafold.contract.kinds import EncoderTool
 from deltafold.dialects.envelopes import Envelope, open_envelope, open_envelopes
 from deltafold.dialects.rendered import NoteCode, Object
 from deltafold.dialects.settings_table import Path, SettingTable, copied_members
-from deltafold.messages import (
+from deltafold.message.messages import (
     FileRefPart,
     ImagePart,
     Message,

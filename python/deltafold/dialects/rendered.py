@@ -16,7 +16,7 @@ from deltafold.dialects.aliases import Aliases
 from deltafold.dialects.model_names import is_state_of
 from deltafold.dialects.settings import ModelConfig
 from deltafold.dialects.settings_table import SettingTable, write_settings
-from deltafold.messages import Message, MessagePart, TextPart, ToolCallPart
+from deltafold.message.messages import Message, MessagePart, TextPart, ToolCallPart
 from deltafold.tool_specs import ToolChoice, ToolSpec
 
 T = TypeVar("T")

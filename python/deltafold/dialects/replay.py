@@ -14,7 +14,7 @@ from deltafold.contract.kinds import json_object
 from deltafold.dialects.acceptance import arguments_may_be_any_text, binds_reasoning
 from deltafold.dialects.media import Source, source_of
 from deltafold.dialects.rendered import NoteCode, Object, Place, Rendering
-from deltafold.messages import (
+from deltafold.message.messages import (
     FileRefPart,
     ImagePart,
     Message,

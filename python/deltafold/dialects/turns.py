@@ -24,8 +24,9 @@ from deltafold.dialects.found_tools import said_elsewhere, tools_said
 from deltafold.dialects.handovers import is_state_after, left_out
 from deltafold.dialects.rendered import NoteCode, Object, Place, Rendering
 from deltafold.dialects.replay import message_members, stand_in, system_texts
-from deltafold.fallbacks import Boundary, last_boundary
-from deltafold.messages import (
+from deltafold.message.call_pairs import answered_calls
+from deltafold.message.fallbacks import Boundary, last_boundary
+from deltafold.message.messages import (
     Message,
     MessagePart,
     Role,
@@ -34,8 +35,7 @@ from deltafold.messages import (
     ToolCallPart,
     ToolResultPart,
 )
-from deltafold.pairing import answered_calls
-from deltafold.parts import joined_text
+from deltafold.message.parts import joined_text
 
 OPENING: Final = "(The conversation begins here.)"
 """User message before a conversation that the assistant begins, for providers that refuse this."""

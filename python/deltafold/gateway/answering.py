@@ -23,8 +23,8 @@ from deltafold.gateway.hooks import AnswerOptions, OnDelta
 from deltafold.gateway.origins import with_origins
 from deltafold.gateway.streaming import StreamedResponse, client_left
 from deltafold.gateway.table import Upstream
-from deltafold.messages import Message
-from deltafold.parts import MessagePart, TextPart, ThinkingPart, ToolCallPart
+from deltafold.message.messages import Message
+from deltafold.message.parts import MessagePart, TextPart, ThinkingPart, ToolCallPart
 from deltafold.streams import AsyncDeltaStream
 
 _PACKED_BYTES: Final = 4096

@@ -30,7 +30,7 @@ from deltafold.gateway.replaying import ReplayTable
 from deltafold.gateway.response_store import MemoryStore, ResponseStore
 from deltafold.gateway.streaming import StreamedResponse
 from deltafold.gateway.table import Entry, ModelTable
-from deltafold.messages import Message
+from deltafold.message.messages import Message
 from deltafold.transports.encodings import ContentDecodingError, decoded
 
 _MAX_BODY_BYTES: Final = 64 << 20

@@ -16,7 +16,7 @@ from deltafold.dialects import parse_request
 from deltafold.dialects.reader import ParsedRequest
 from deltafold.encoding import EncoderOptions
 from deltafold.errors import ModelError
-from deltafold.messages import Message
+from deltafold.message.messages import Message
 
 PROTOCOLS: Final = ("openai-chat", "openai-responses", "anthropic-messages", "gemini")
 """Protocols that clients may speak."""

@@ -15,7 +15,7 @@ from deltafold.gateway.asking import Asked, refusal
 from deltafold.gateway.chunks import whole_answers
 from deltafold.gateway.origins import with_origins
 from deltafold.gateway.table import Upstream
-from deltafold.messages import Message
+from deltafold.message.messages import Message
 from deltafold.stream_readers import AsyncTee
 from deltafold.streams import AsyncDeltaStream
 

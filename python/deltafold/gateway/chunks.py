@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import cast
 
 from deltafold.dialects.envelopes import is_piece
-from deltafold.messages import Message, MessagePart, Role, TextPart, ThinkingPart
+from deltafold.message.messages import Message, MessagePart, Role, TextPart, ThinkingPart
 
 
 def whole_answers(messages: Iterable[Message]) -> Iterator[Message]:

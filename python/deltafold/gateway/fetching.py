@@ -24,8 +24,8 @@ from deltafold.dialects import dialect_of, migrate_config
 from deltafold.errors import ModelError
 from deltafold.gateway.asking import Asked, refusal
 from deltafold.gateway.table import Upstream
-from deltafold.messages import FileRefPart, ImagePart, Message
-from deltafold.parts import ToolResultPart
+from deltafold.message.messages import FileRefPart, ImagePart, Message
+from deltafold.message.parts import ToolResultPart
 
 _PartT = TypeVar("_PartT")
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from deltafold.contract.kinds import DeltaKind
 from deltafold.errors import ModelError
 from deltafold.gateway.asking import Asked
-from deltafold.messages import Message
+from deltafold.message.messages import Message
 
 OnRequest: TypeAlias = Callable[[Request, Asked], Awaitable[Asked | None]]
 """Authenticates, refuses (by raising a `ModelError`), or replaces a request."""

@@ -18,7 +18,7 @@ from deltafold.contract.kinds import json_object
 from deltafold.dialects.model_names import same_model
 from deltafold.gateway.asking import Asked
 from deltafold.gateway.table import Upstream
-from deltafold.messages import Message, MessagePart, Role, ThinkingPart
+from deltafold.message.messages import Message, MessagePart, Role, ThinkingPart
 
 _UNKNOWN: Final = "(another model)"
 """Owner of items that an encoder wrote for an upstream of another protocol: no model has them."""

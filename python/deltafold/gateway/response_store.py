@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Protocol
 
-from deltafold.messages import Message
+from deltafold.message.messages import Message
 
 
 class ResponseStore(Protocol):

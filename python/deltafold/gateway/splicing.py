@@ -15,9 +15,9 @@ from typing import Final
 from deltafold._core import MessageDelta
 from deltafold.contract.kinds import DeltaKind
 from deltafold.contract.usage import Usage, sum_of_usage
-from deltafold.messages import Message
+from deltafold.message.messages import Message
+from deltafold.message.parts import TextPart
 from deltafold.models.continuing import may_repeat
-from deltafold.parts import TextPart
 
 _OF_A_PART: Final = frozenset(DeltaKind) - {
     DeltaKind.START,

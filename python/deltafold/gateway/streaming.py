@@ -21,7 +21,6 @@ from deltafold._core import DeltaBatch, Encoder, MessageDelta
 from deltafold.contract.kinds import ErrorCode
 from deltafold.encoding import encode_error
 from deltafold.errors import ModelError
-from deltafold.fallbacks import declined_calls
 from deltafold.gateway.asking import PROTOCOLS, Asked
 from deltafold.gateway.calling import next_upstream, open_rest, open_stream
 from deltafold.gateway.guarding import Guard
@@ -29,6 +28,7 @@ from deltafold.gateway.hooks import AnswerOptions
 from deltafold.gateway.passing import KEEP_ALIVE, PassedBytes, can_pass, is_event_stream
 from deltafold.gateway.splicing import Splice
 from deltafold.gateway.table import Upstream
+from deltafold.message.fallbacks import declined_calls
 
 _NOT_OF_THE_UPSTREAM: Final = {
     ErrorCode.TIMEOUT,

@@ -27,8 +27,8 @@ from deltafold._core import (
 )
 from deltafold.contract.foreign_text import well_formed
 from deltafold.contract.kinds import DeltaKind
-from deltafold.cost import cost_of
 from deltafold.dialects import DIALECTS
+from deltafold.message.cost import cost_of
 from deltafold.stream_core import NO_CALL, StreamCore
 from deltafold.testing.recording import Recording
 from deltafold.testing.transport import fault_of

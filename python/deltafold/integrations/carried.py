@@ -11,7 +11,13 @@ framework has. A part that goes through a framework's history is rendered as it 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
-from deltafold.parts import MessagePart, TextPart, ThinkingPart, ToolCallPart, part_from_wire
+from deltafold.message.parts import (
+    MessagePart,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    part_from_wire,
+)
 
 if TYPE_CHECKING:
     from deltafold._core import MessageDelta

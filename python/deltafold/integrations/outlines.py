@@ -13,10 +13,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
-from deltafold.fallbacks import calls_before_fallback
 from deltafold.integrations.carried import call_part, text_part, thinking_part, whole_part
-from deltafold.messages import Message
-from deltafold.parts import MessagePart, TextPart, ThinkingPart, ToolCallPart
+from deltafold.message.fallbacks import calls_before_fallback
+from deltafold.message.messages import Message
+from deltafold.message.parts import MessagePart, TextPart, ThinkingPart, ToolCallPart
 
 Outline: TypeAlias = list[dict[str, Any]]
 

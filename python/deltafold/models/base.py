@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast
 
 from deltafold._core import Decoder
 from deltafold.contract.exceptions import MisuseError
-from deltafold.cost import listed_model
 from deltafold.dialects import Dialect
 from deltafold.dialects.capability import Capability
 from deltafold.dialects.settings import CacheConfig, ModelConfig
 from deltafold.error_mapping import ErrorMapper
-from deltafold.messages import Message
+from deltafold.message.cost import listed_model
+from deltafold.message.messages import Message
 from deltafold.models import continuing
 from deltafold.models.calls import (
     NO_METADATA,

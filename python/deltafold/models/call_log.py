@@ -15,7 +15,7 @@ import logging
 from typing import Final
 
 from deltafold.errors import ModelError
-from deltafold.messages import Meta
+from deltafold.message.messages import Meta
 from deltafold.models.calls import CallFacts, Telemetry
 from deltafold.stream_core import Observer, StreamCore
 from deltafold.transports.secrets import shown_url

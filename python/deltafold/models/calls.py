@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from deltafold.contract.exceptions import MisuseError
 from deltafold.dialects import Dialect, parse_request
 from deltafold.dialects.settings import ModelConfig
-from deltafold.messages import Message, Role, TextPart, message_of_text
+from deltafold.message.messages import Message, Role, TextPart, message_of_text
 from deltafold.models.info import RequestMetadata
 from deltafold.repairs.problems import HistoryError, Report
 from deltafold.repairs.repairing import RepairPolicy

@@ -18,7 +18,7 @@ from deltafold.contract.exceptions import MisuseError
 from deltafold.contract.usage import sum_of_usage
 from deltafold.dialects.reasoning import claude_version, is_claude_thinking
 from deltafold.dialects.settings import ModelConfig
-from deltafold.messages import Message, MessagePart, Role, TextPart
+from deltafold.message.messages import Message, MessagePart, Role, TextPart
 
 CONTINUED: Final = "continued"
 """Code of the warning of a joined message."""

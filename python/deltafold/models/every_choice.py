@@ -13,7 +13,7 @@ from typing import TypeAlias
 from deltafold.choices import ChoiceMessages
 from deltafold.error_mapping import ErrorMapper
 from deltafold.errors import ModelError
-from deltafold.messages import Message
+from deltafold.message.messages import Message
 from deltafold.stream_core import CallerError, ChoicesOptions
 from deltafold.transports.secrets import Redactor
 from deltafold.transports.sources import AsyncSource

@@ -3,8 +3,8 @@
 from pydantic import BaseModel, ConfigDict
 
 from deltafold.contract.short_repr import ShortRepr
-from deltafold.cost import Prices
 from deltafold.dialects.capability import Capability
+from deltafold.message.cost import Prices
 
 
 class RequestMetadata(ShortRepr, BaseModel):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, overload
 from deltafold.contract.exceptions import MisuseError
 from deltafold.errors import ModelError
 from deltafold.events import EventMaker, StreamEvent
-from deltafold.messages import Message, Role, TextPart
+from deltafold.message.messages import Message, Role, TextPart
 from deltafold.models.calls import Messages, Tools
 from deltafold.models.prepared import Prepared
 from deltafold.outputs import Answer, Output, P, T

@@ -10,7 +10,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, TypeAlias, overload
 
-from deltafold.messages import Message
+from deltafold.message.messages import Message
 from deltafold.models.calls import (
     Messages,
     Metadata,

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from deltafold.contract.kinds import json_object
 from deltafold.dialects.acceptance import answer_needs_its_id
 from deltafold.dialects.model_names import is_state_of
-from deltafold.messages import MessagePart, ProviderPart, TextPart, ThinkingPart
+from deltafold.message.messages import MessagePart, ProviderPart, TextPart, ThinkingPart
 from deltafold.repairs.pieces import Piece, Turn, follows
 
 

@@ -9,9 +9,9 @@ from typing import cast
 
 from deltafold.dialects.replay import compact
 from deltafold.dialects.turns import OPENING
-from deltafold.fallbacks import Boundary
-from deltafold.messages import KINDS_OF_ROLE as KINDS
-from deltafold.messages import (
+from deltafold.message.fallbacks import Boundary
+from deltafold.message.messages import KINDS_OF_ROLE as KINDS
+from deltafold.message.messages import (
     ContentPart,
     Message,
     MessagePart,

@@ -28,9 +28,10 @@ from deltafold.dialects.handovers import is_state_after
 from deltafold.dialects.media import source_of
 from deltafold.dialects.model_names import is_state_of
 from deltafold.dialects.replay import blanks_between_thinking, compact
-from deltafold.fallbacks import last_boundary
-from deltafold.messages import KINDS_OF_ROLE as KINDS
-from deltafold.messages import (
+from deltafold.message.call_pairs import answered_calls
+from deltafold.message.fallbacks import last_boundary
+from deltafold.message.messages import KINDS_OF_ROLE as KINDS
+from deltafold.message.messages import (
     ContentPart,
     FileRefPart,
     ImagePart,
@@ -43,7 +44,6 @@ from deltafold.messages import (
     ToolCallPart,
     ToolResultPart,
 )
-from deltafold.pairing import answered_calls
 from deltafold.repairs.lone_reasoning import followers, with_followers
 from deltafold.repairs.pieces import (
     Piece,

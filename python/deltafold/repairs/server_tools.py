@@ -16,7 +16,7 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
 from deltafold.contract.kinds import json_object
-from deltafold.messages import ProviderPart, Role, TextPart, ToolCallPart, ToolResultPart
+from deltafold.message.messages import ProviderPart, Role, TextPart, ToolCallPart, ToolResultPart
 from deltafold.repairs.pieces import Piece, Turn
 
 _Side: TypeAlias = tuple[Literal["use", "result"], str, object]

@@ -28,8 +28,8 @@ use crate::logprobs;
 use crate::model::{self, CheckedClass, Model};
 use crate::snapshot;
 
-pub(crate) static META: Model = Model::new("deltafold.messages", "META_BLUEPRINT");
-pub(crate) static MESSAGE: Model = Model::new("deltafold.messages", "MESSAGE_BLUEPRINT");
+pub(crate) static META: Model = Model::new("deltafold.message.messages", "META_BLUEPRINT");
+pub(crate) static MESSAGE: Model = Model::new("deltafold.message.messages", "MESSAGE_BLUEPRINT");
 
 static UUID_CLASS: PyOnceLock<CheckedClass> = PyOnceLock::new();
 

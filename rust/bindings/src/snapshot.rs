@@ -1,6 +1,6 @@
 //! Parts and tool call buffers of a message under construction, as Python objects.
 //!
-//! In: parts of the core.  Out: models of `deltafold.parts`, and `ToolCallBuffer` objects.
+//! In: parts of the core.  Out: models of `deltafold.message.parts`, and `ToolCallBuffer` objects.
 
 use deltafold::fold::{Part, TextPart, ToolCall};
 use pyo3::intern;
@@ -11,10 +11,10 @@ use crate::imports::PART_FROM_WIRE;
 use crate::json;
 use crate::model::{Fields, Model};
 
-pub(crate) static TEXT: Model = Model::new("deltafold.parts", "TEXT_BLUEPRINT");
-static THINKING: Model = Model::new("deltafold.parts", "THINKING_BLUEPRINT");
-pub(crate) static TOOL_CALL: Model = Model::new("deltafold.parts", "TOOL_CALL_BLUEPRINT");
-static OPEN_CALL: Model = Model::new("deltafold.parts", "OPEN_CALL_BLUEPRINT");
+pub(crate) static TEXT: Model = Model::new("deltafold.message.parts", "TEXT_BLUEPRINT");
+static THINKING: Model = Model::new("deltafold.message.parts", "THINKING_BLUEPRINT");
+pub(crate) static TOOL_CALL: Model = Model::new("deltafold.message.parts", "TOOL_CALL_BLUEPRINT");
+static OPEN_CALL: Model = Model::new("deltafold.message.parts", "OPEN_CALL_BLUEPRINT");
 
 /// Build the Python models of the tool calls of a message.
 pub(crate) fn tool_calls<'py>(py: Python<'py>, parts: &[Part]) -> PyResult<Bound<'py, PyList>> {

@@ -28,7 +28,7 @@ from deltafold.dialects.reader import (
     tool_of,
 )
 from deltafold.dialects.rendered import IN_INPUT, WITHDRAWN, Object
-from deltafold.messages import (
+from deltafold.message.messages import (
     ContentPart,
     FileRefPart,
     ImagePart,

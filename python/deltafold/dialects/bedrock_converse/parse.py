@@ -30,7 +30,7 @@ from deltafold.dialects.reader import (
 )
 from deltafold.dialects.rendered import Object
 from deltafold.dialects.replay import compact
-from deltafold.messages import (
+from deltafold.message.messages import (
     ContentPart,
     FileRefPart,
     ImagePart,

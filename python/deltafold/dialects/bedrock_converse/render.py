@@ -27,7 +27,7 @@ from deltafold.dialects.turns import (
     leading_system,
     turns_of,
 )
-from deltafold.messages import (
+from deltafold.message.messages import (
     FileRefPart,
     ImagePart,
     MessagePart,

@@ -26,7 +26,7 @@ from deltafold.dialects.reader import (
     thinking_of,
 )
 from deltafold.dialects.rendered import Object
-from deltafold.messages import ContentPart, MessagePart, ProviderPart, Role, TextPart
+from deltafold.message.messages import ContentPart, MessagePart, ProviderPart, Role, TextPart
 
 _MODES: Final = {"REQUIRED": "required", "NONE": "none"}
 

@@ -31,7 +31,7 @@ from deltafold.dialects.reader import (
     thinking_of,
 )
 from deltafold.dialects.rendered import Object
-from deltafold.messages import (
+from deltafold.message.messages import (
     ContentPart,
     FileRefPart,
     MessagePart,

@@ -28,7 +28,7 @@ from deltafold.dialects.openai_chat.render import (
 )
 from deltafold.dialects.rendered import Identifiers, Object, Rendering, given
 from deltafold.dialects.turns import Turn
-from deltafold.messages import (
+from deltafold.message.messages import (
     ProviderPart,
     TextPart,
     ThinkingPart,

@@ -20,7 +20,7 @@ from deltafold.dialects.reader import (
     words,
 )
 from deltafold.dialects.rendered import Object
-from deltafold.messages import (
+from deltafold.message.messages import (
     ContentPart,
     ImagePart,
     MessagePart,

@@ -16,7 +16,7 @@ from deltafold.dialects.ollama.settings import SETTINGS, OllamaConfig
 from deltafold.dialects.openai_chat.render import chat_messages, function_tool
 from deltafold.dialects.rendered import Identifiers, Object, Place, Rendering, given
 from deltafold.dialects.turns import Turn
-from deltafold.messages import (
+from deltafold.message.messages import (
     FileRefPart,
     ImagePart,
     MessagePart,

@@ -36,7 +36,7 @@ from deltafold.dialects.reader import (
 )
 from deltafold.dialects.rendered import Object
 from deltafold.dialects.turns import messages_in_tool_turns
-from deltafold.messages import (
+from deltafold.message.messages import (
     ContentPart,
     FileRefPart,
     ImagePart,

@@ -23,7 +23,7 @@ from deltafold.dialects.media import Source, source_of
 from deltafold.dialects.openai_chat.settings import SETTINGS, OpenAIChatConfig
 from deltafold.dialects.rendered import Identifiers, Object, Place, Rendering, given
 from deltafold.dialects.turns import Turn, late_systems_as_user, turns_of
-from deltafold.messages import (
+from deltafold.message.messages import (
     FileRefPart,
     ImagePart,
     Message,

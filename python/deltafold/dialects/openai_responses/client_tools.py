@@ -16,7 +16,7 @@ from deltafold.contract.kinds import json_array, json_object
 from deltafold.dialects.reader import Reader, as_object, objects, text, tool_of
 from deltafold.dialects.rendered import IN_INPUT, Object, Rendering
 from deltafold.dialects.replay import compact
-from deltafold.messages import ToolCallPart, ToolResultPart
+from deltafold.message.messages import ToolCallPart, ToolResultPart
 from deltafold.tool_specs import ToolSpec
 
 _FUNCTION: Final = frozenset({"type", "name", "description", "parameters", "strict"})

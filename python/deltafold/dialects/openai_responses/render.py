@@ -55,7 +55,7 @@ from deltafold.dialects.rendered import (
     is_in_input,
 )
 from deltafold.dialects.turns import Turn, turns_of
-from deltafold.messages import (
+from deltafold.message.messages import (
     FileRefPart,
     ImagePart,
     MessagePart,

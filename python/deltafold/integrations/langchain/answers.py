@@ -24,7 +24,7 @@ from deltafold._core import DeltaBatch, Encoder, MessageDelta
 from deltafold.integrations.carried import MEMBER
 from deltafold.integrations.outlines import is_plain, outline_of
 from deltafold.integrations.token_logprobs import entries_of
-from deltafold.messages import Message
+from deltafold.message.messages import Message
 
 Event: TypeAlias = dict[str, Any]
 

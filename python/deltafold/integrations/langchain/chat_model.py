@@ -43,7 +43,7 @@ from deltafold.integrations.langchain.retries import (
 )
 from deltafold.integrations.langchain.structured import Method, structured
 from deltafold.integrations.langchain.tools import bound_tools, choice_of, specs_of
-from deltafold.messages import Message
+from deltafold.message.messages import Message
 from deltafold.models.base import Model
 from deltafold.models.loading import load_model
 from deltafold.streams import AsyncDeltaStream, DeltaStream

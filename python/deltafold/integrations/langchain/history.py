@@ -30,8 +30,8 @@ from deltafold.integrations.carried import (
 )
 from deltafold.integrations.langchain.answers import sent_arguments
 from deltafold.integrations.outlines import Outline, canonical, parts_of_outline
-from deltafold.messages import Message, Role
-from deltafold.parts import (
+from deltafold.message.messages import Message, Role
+from deltafold.message.parts import (
     ContentPart,
     FileRefPart,
     ImagePart,

@@ -21,7 +21,7 @@ from deltafold._core import DeltaBatch, Encoder
 from deltafold.encoding import encode_message
 from deltafold.integrations.carried import MEMBER
 from deltafold.integrations.outlines import Outline, is_plain, outline_of
-from deltafold.messages import Message
+from deltafold.message.messages import Message
 
 Event: TypeAlias = dict[str, Any]
 

@@ -13,11 +13,11 @@ from litellm.llms.custom_llm import CustomLLM
 from litellm.types.utils import ModelResponseStream
 
 from deltafold.errors import ModelError
-from deltafold.fallbacks import declined_calls
 from deltafold.integrations.litellm.chunks import Chunks, response_of
 from deltafold.integrations.litellm.failures import exception_of
 from deltafold.integrations.litellm.requests import arguments_of, conversation_of
-from deltafold.messages import Message
+from deltafold.message.fallbacks import declined_calls
+from deltafold.message.messages import Message
 from deltafold.models.base import Model
 from deltafold.models.loading import load_model
 

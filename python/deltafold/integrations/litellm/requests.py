@@ -22,9 +22,9 @@ from deltafold.dialects import migrate_config, parse_request
 from deltafold.integrations.litellm.chunks import CHAT, outline_in
 from deltafold.integrations.litellm.failures import PROVIDER
 from deltafold.integrations.outlines import Outline, parts_of_outline
-from deltafold.messages import Message, Role
+from deltafold.message.messages import Message, Role
+from deltafold.message.parts import MessagePart
 from deltafold.models.base import Model
-from deltafold.parts import MessagePart
 
 Wire: TypeAlias = Mapping[str, Any]
 

@@ -22,11 +22,11 @@ from deltafold._core import DeltaBatch, Encoder, MessageDelta
 from deltafold.compat.builders import builder_of
 from deltafold.compat.openai import CONSTRUCT
 from deltafold.contract.kinds import FinishReason
-from deltafold.fallbacks import calls_before_fallback
 from deltafold.integrations.carried import MEMBER
 from deltafold.integrations.outlines import outline_of
-from deltafold.messages import Message
-from deltafold.parts import ThinkingPart
+from deltafold.message.fallbacks import calls_before_fallback
+from deltafold.message.messages import Message
+from deltafold.message.parts import ThinkingPart
 
 Event: TypeAlias = dict[str, Any]
 

@@ -15,8 +15,8 @@ from deltafold.dialects.openai_responses.client_tools import flat_name
 from deltafold.integrations.carried import MEMBER
 from deltafold.integrations.openai_agents.events import PROVIDER_DATA
 from deltafold.integrations.outlines import Outline, parts_of_outline
-from deltafold.messages import Message, Role
-from deltafold.parts import MessagePart
+from deltafold.message.messages import Message, Role
+from deltafold.message.parts import MessagePart
 
 Item: TypeAlias = Mapping[str, Any]
 

@@ -34,7 +34,7 @@ from deltafold.integrations.openai_agents.requests import (
     fields_of,
     tools_of,
 )
-from deltafold.messages import Message
+from deltafold.message.messages import Message
 from deltafold.models.base import Model
 from deltafold.models.loading import load_model
 

@@ -49,8 +49,8 @@ from deltafold.integrations.carried import (
     thinking_part,
     whole_part,
 )
-from deltafold.messages import Message, Role
-from deltafold.parts import (
+from deltafold.message.messages import Message, Role
+from deltafold.message.parts import (
     ContentPart,
     FileRefPart,
     ImagePart,

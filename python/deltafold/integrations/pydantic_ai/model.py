@@ -40,7 +40,7 @@ from deltafold.integrations.pydantic_ai.settings import (
     unsupported_settings,
 )
 from deltafold.integrations.pydantic_ai.streaming import DeltafoldStreamedResponse, Deltas
-from deltafold.messages import Message
+from deltafold.message.messages import Message
 from deltafold.models.base import Model as DeltafoldClient
 from deltafold.tool_specs import ToolChoice, ToolSpec
 

@@ -28,13 +28,13 @@ from pydantic_ai.usage import RequestUsage
 
 from deltafold._core import forbids_calls
 from deltafold.contract.kinds import DeltaKind, FinishReason
-from deltafold.fallbacks import is_boundary
 from deltafold.integrations.carried import MEMBER, Carried, added, state_of, whole_part
 from deltafold.integrations.pydantic_ai.citations import citations_of
 from deltafold.integrations.pydantic_ai.failures import exception_of
 from deltafold.integrations.pydantic_ai.native_tools import parts_of_whole
 from deltafold.integrations.token_logprobs import entries_of
-from deltafold.messages import Message
+from deltafold.message.fallbacks import is_boundary
+from deltafold.message.messages import Message
 from deltafold.streams import AsyncDeltaStream
 
 if TYPE_CHECKING:

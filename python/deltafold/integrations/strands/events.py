@@ -19,8 +19,8 @@ from deltafold._core import DeltaBatch, Encoder
 from deltafold.contract.kinds import FinishReason
 from deltafold.integrations.carried import MEMBER
 from deltafold.integrations.outlines import Outline, outline_of
-from deltafold.messages import Message
-from deltafold.parts import ToolCallPart
+from deltafold.message.messages import Message
+from deltafold.message.parts import ToolCallPart
 
 Event: TypeAlias = dict[str, Any]
 

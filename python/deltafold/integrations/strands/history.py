@@ -18,8 +18,8 @@ from deltafold.dialects import parse_request
 from deltafold.integrations.carried import MEMBER, cache_marked, state_of
 from deltafold.integrations.outlines import parts_of_outline
 from deltafold.integrations.strands.events import CONVERSE, OUTLINE
-from deltafold.messages import Message, Role
-from deltafold.parts import MessagePart, ThinkingPart
+from deltafold.message.messages import Message, Role
+from deltafold.message.parts import MessagePart, ThinkingPart
 
 Block: TypeAlias = Mapping[str, Any]
 

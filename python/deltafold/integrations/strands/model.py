@@ -20,10 +20,10 @@ from strands.types.tools import ToolChoice as StrandsChoice
 from strands.types.tools import ToolSpec as StrandsTool
 
 from deltafold.errors import ModelError
-from deltafold.fallbacks import declined_calls
 from deltafold.integrations.strands.events import Events
 from deltafold.integrations.strands.failures import exception_of
 from deltafold.integrations.strands.history import conversation_of
+from deltafold.message.fallbacks import declined_calls
 from deltafold.models.base import Model
 from deltafold.tool_specs import ToolChoice, ToolSpec
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 
 from deltafold.contract.usage import Usage
-from deltafold.parts import MessagePart, TextPart, ThinkingPart, ToolCallPart
+from deltafold.message.parts import MessagePart, TextPart, ThinkingPart, ToolCallPart
 
 
 def lines_of(

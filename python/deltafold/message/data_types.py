@@ -13,18 +13,18 @@ from deltafold.contract.lazy_names import names_on_first_use
 
 if TYPE_CHECKING:
     from deltafold.contract.usage import Usage
-    from deltafold.cost import Cost, CostSource
-    from deltafold.messages import Message
-    from deltafold.timing import Timing
+    from deltafold.message.cost import Cost, CostSource
+    from deltafold.message.messages import Message
+    from deltafold.message.timing import Timing
 
 __all__ = ["Cost", "CostSource", "Message", "Timing", "Usage"]
 
 __getattr__: Final = names_on_first_use(
     __name__,
     {
-        "deltafold.cost": ("Cost", "CostSource"),
-        "deltafold.messages": ("Message",),
-        "deltafold.timing": ("Timing",),
+        "deltafold.message.cost": ("Cost", "CostSource"),
+        "deltafold.message.messages": ("Message",),
+        "deltafold.message.timing": ("Timing",),
         "deltafold.contract.usage": ("Usage",),
     },
 )

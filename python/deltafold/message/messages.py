@@ -39,10 +39,10 @@ from deltafold._core import (
 from deltafold.contract.kinds import FinishReason
 from deltafold.contract.usage import Usage
 from deltafold.contract.wire_models import WireModel, blueprint, make_lazy
-from deltafold.fallbacks import calls_before_fallback, served_calls
-from deltafold.message_html import message_html
-from deltafold.message_lines import lines_of
-from deltafold.parts import (
+from deltafold.message.fallbacks import calls_before_fallback, served_calls
+from deltafold.message.html import message_html
+from deltafold.message.lines import lines_of
+from deltafold.message.parts import (
     ContentPart,
     FileRefPart,
     ImagePart,

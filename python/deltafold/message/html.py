@@ -12,7 +12,7 @@ from typing import Final, Protocol
 
 from deltafold.contract.kinds import FinishReason
 from deltafold.contract.usage import Usage
-from deltafold.parts import MessagePart, TextPart, ThinkingPart, ToolCallPart
+from deltafold.message.parts import MessagePart, TextPart, ThinkingPart, ToolCallPart
 
 _MOST_CHARACTERS: Final = 100_000
 _MOST_PARTS: Final = 500

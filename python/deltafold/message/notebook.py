@@ -10,7 +10,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, Final, Protocol
 
-from deltafold import data_types
+from deltafold.message import data_types
 
 _SECONDS_BETWEEN_UPDATES: Final = 0.1
 
@@ -66,7 +66,7 @@ def _bundle(stream: ShownStream) -> dict[str, str]:
 
 def stream_html(stream: ShownStream) -> str:
     """Return the message of a stream so far, and the status of the stream."""
-    from deltafold.message_html import message_html  # noqa: PLC0415 - it loads pydantic
+    from deltafold.message.html import message_html  # noqa: PLC0415 - it loads pydantic
 
     message = stream.snapshot()
     return message_html(

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, Protocol
 
 from deltafold.contract.kinds import json_object
-from deltafold.parts import MessagePart, ProviderPart, ToolCallPart
+from deltafold.message.parts import MessagePart, ProviderPart, ToolCallPart
 
 _DIALECT: Final = "anthropic-messages"
 

@@ -9,7 +9,7 @@ id are answered in their order.
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
-from deltafold.messages import MessagePart, ToolCallPart, ToolResultPart
+from deltafold.message.messages import MessagePart, ToolCallPart, ToolResultPart
 
 ItemT = TypeVar("ItemT")
 

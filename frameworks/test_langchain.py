@@ -31,7 +31,7 @@ from served import NAMES, cases, folded, likely, model, recording, served, thoug
 
 import deltafold
 from deltafold.dialects import DIALECTS
-from deltafold.errors import ModelError
+from deltafold.errors.model_error import ModelError
 from deltafold.integrations.langchain import ChatDeltafold
 from deltafold.integrations.langchain.history import conversation_of
 from deltafold.message.messages import Message

@@ -18,7 +18,7 @@ from served import LOGPROBS, NAMES, cases, folded, likely, model, recording, ser
 
 import deltafold
 from deltafold.dialects import DIALECTS
-from deltafold.errors import ModelError
+from deltafold.errors.model_error import ModelError
 from deltafold.integrations.litellm import DeltafoldLLM
 from deltafold.integrations.litellm.requests import conversation_of
 from deltafold.message.messages import Message

@@ -30,7 +30,7 @@ from refused import ALLOWED, REFUSED, answers
 from served import NAMES, cases, likely, model, recording, served, thoughtful, whole_body
 
 import deltafold
-from deltafold.errors import ModelError
+from deltafold.errors.model_error import ModelError
 from deltafold.integrations.pydantic_ai import DeltafoldModel
 from deltafold.testing import Recording, ReplayServer, answer
 from deltafold.transports.timeouts import Timeouts

@@ -25,7 +25,7 @@ from strands.types.exceptions import (
 
 import deltafold
 from deltafold.dialects import DIALECTS
-from deltafold.errors import ModelError
+from deltafold.errors.model_error import ModelError
 from deltafold.integrations.strands import DeltafoldStrandsModel
 from deltafold.integrations.strands.history import conversation_of
 from deltafold.message.messages import Message

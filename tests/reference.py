@@ -22,7 +22,7 @@ from deltafold._core import DeltaBatch, Logprobs, MessageDelta, PartialJson
 from deltafold.contract.exceptions import ContractError, MisuseError
 from deltafold.contract.kinds import DeltaKind, ErrorCode, FinishReason, json_array
 from deltafold.contract.usage import Usage
-from deltafold.errors import ModelError, model_error_from_fold
+from deltafold.errors.model_error import ModelError, model_error_from_fold
 from deltafold.message.messages import (
     Message,
     MessagePart,

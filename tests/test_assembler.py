@@ -16,7 +16,7 @@ from deltafold._core import Decoder, MessageDelta
 from deltafold.contract.exceptions import ContractError, MisuseError
 from deltafold.contract.kinds import ErrorCode, FinishReason
 from deltafold.contract.usage import Usage
-from deltafold.errors import ModelError
+from deltafold.errors.model_error import ModelError
 from deltafold.message.messages import Message, ProviderPart, Role, TextPart, ThinkingPart
 from wire_deltas import (
     PROVIDER_PART,

@@ -16,8 +16,8 @@ from deltafold.contract.exceptions import (
     UnknownDialectError,
 )
 from deltafold.contract.kinds import ErrorCode
-from deltafold.error_mapping import RETRYABLE, ErrorMapper
-from deltafold.errors import ModelError, model_error_from_fold
+from deltafold.errors.mapper import RETRYABLE, ErrorMapper
+from deltafold.errors.model_error import ModelError, model_error_from_fold
 from deltafold.message.messages import Message
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

@@ -28,7 +28,7 @@ from deltafold import (
 from deltafold.bodies import decode_response
 from deltafold.conversation.entries import ModelOutputEntry
 from deltafold.dialects import dialect_of
-from deltafold.errors import ModelError
+from deltafold.errors.model_error import ModelError
 from deltafold.gateway import create_app
 from deltafold.message.cost import cost_of
 from deltafold.message.fallbacks import calls_before_fallback

@@ -30,7 +30,7 @@ from deltafold import (
     OpenAIChatModel,
 )
 from deltafold.contract.foreign_text import well_formed
-from deltafold.error_mapping import ErrorFields
+from deltafold.errors.mapper import ErrorFields
 from wires import CHAT
 
 LONE: Final = '{"error":{"message":"bad: \\ud83d","code":"\\udc00","type":"\\ud83d"}}'

@@ -306,7 +306,7 @@ def test_a_name_is_looked_up_again_after_a_deadlock_of_imports(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     deadlock: type[RuntimeError] = type("_DeadlockError", (RuntimeError,), {})
-    unfinished = ImportError("cannot import name", name="deltafold.errors")
+    unfinished = ImportError("cannot import name", name="deltafold.errors.model_error")
     raised: list[Exception] = [deadlock("detected"), unfinished]
 
     def importing(name: str) -> object:
@@ -315,7 +315,9 @@ def test_a_name_is_looked_up_again_after_a_deadlock_of_imports(
         return importlib.import_module(name)
 
     monkeypatch.setattr(lazy_names, "import_module", importing)
-    look_up = lazy_names.names_on_first_use(__name__, {"deltafold.errors": ["ModelError"]})
+    look_up = lazy_names.names_on_first_use(
+        __name__, {"deltafold.errors.model_error": ["ModelError"]}
+    )
     assert look_up("ModelError") is deltafold.ModelError
     assert not raised
 
@@ -333,7 +335,9 @@ def test_another_failure_of_an_import_is_raised_at_once(
         raise failure
 
     monkeypatch.setattr(lazy_names, "import_module", importing)
-    look_up = lazy_names.names_on_first_use(__name__, {"deltafold.errors": ["ModelError"]})
+    look_up = lazy_names.names_on_first_use(
+        __name__, {"deltafold.errors.model_error": ["ModelError"]}
+    )
     with pytest.raises(type(failure)):
         look_up("ModelError")
-    assert tried == ["deltafold.errors"]
+    assert tried == ["deltafold.errors.model_error"]

@@ -17,8 +17,8 @@ import pytest
 import citations
 from deltafold import Decoder, dialect_names, encode_error, target_names
 from deltafold.contract.kinds import ErrorCode
-from deltafold.error_mapping import RETRYABLE
-from deltafold.errors import model_error_from_fold
+from deltafold.errors.mapper import RETRYABLE
+from deltafold.errors.model_error import model_error_from_fold
 from judging import WORDS
 
 PAGES: Final = Path(__file__).parents[1] / "docs" / "protocols"

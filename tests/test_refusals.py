@@ -14,7 +14,7 @@ import pytest
 
 import deltafold
 from deltafold import ErrorCode, ModelError, OpenAIChatModel
-from deltafold.error_mapping import RETRYABLE, ErrorMapper
+from deltafold.errors.mapper import RETRYABLE, ErrorMapper
 from deltafold.testing import Recording, ReplayServer
 from refusals import REFUSALS, Refusal
 

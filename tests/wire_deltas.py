@@ -8,7 +8,7 @@ from typing import TypeAlias
 import reference
 from deltafold import _core
 from deltafold.contract.exceptions import MisuseError
-from deltafold.errors import ModelError
+from deltafold.errors.model_error import ModelError
 from deltafold.message.messages import Message
 
 Assembler: TypeAlias = reference.MessageAssembler | _core.MessageAssembler

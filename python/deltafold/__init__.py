@@ -108,8 +108,8 @@ _NAMES = {
         "transcode_chunks",
         "transcode_response",
     ),
-    "deltafold.error_mapping": ("ErrorMapper",),
-    "deltafold.errors": ("ModelError", "OutputError"),
+    "deltafold.errors.mapper": ("ErrorMapper",),
+    "deltafold.errors.model_error": ("ModelError", "OutputError"),
     "deltafold.events": ("StreamEvent", "StreamEventKind"),
     "deltafold.contract.exceptions": (
         "ContractError",

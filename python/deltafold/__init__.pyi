@@ -154,11 +154,11 @@ from deltafold.encoding import (
 from deltafold.encoding import (
     transcode_response as transcode_response,
 )
-from deltafold.error_mapping import ErrorMapper as ErrorMapper
-from deltafold.errors import (
+from deltafold.errors.mapper import ErrorMapper as ErrorMapper
+from deltafold.errors.model_error import (
     ModelError as ModelError,
 )
-from deltafold.errors import (
+from deltafold.errors.model_error import (
     OutputError as OutputError,
 )
 from deltafold.events import (

@@ -11,7 +11,7 @@ from typing import Unpack, cast
 
 from deltafold._core import ChoicesDecoder, DeltaBatch, MessageAssembler, fold_body_choices
 from deltafold.bodies import whole_body
-from deltafold.error_mapping import ErrorMapper
+from deltafold.errors.mapper import ErrorMapper
 from deltafold.stream_core import ChoicesOptions, is_misuse
 
 __all__ = ["ChoicesDecoder", "afold_choices", "fold_choices"]

@@ -35,8 +35,8 @@ from deltafold.bodies import decode_response, whole_body
 from deltafold.contract.exceptions import MisuseError
 from deltafold.contract.foreign_text import well_formed
 from deltafold.contract.kinds import EncoderTool, FinishReason
-from deltafold.error_mapping import ErrorMapper
-from deltafold.errors import ModelError
+from deltafold.errors.mapper import ErrorMapper
+from deltafold.errors.model_error import ModelError
 from deltafold.message import data_types
 from deltafold.message.parts import MessagePart, TextPart, ThinkingPart, ToolCallPart
 from deltafold.pauses import with_pauses

@@ -15,7 +15,7 @@ from enum import StrEnum
 from deltafold._core import MessageDelta
 from deltafold.contract.kinds import DeltaKind, FinishReason
 from deltafold.contract.usage import Usage
-from deltafold.errors import ModelError
+from deltafold.errors.model_error import ModelError
 from deltafold.message.messages import Message, MessagePart, ToolCallPart, part_from_wire
 
 

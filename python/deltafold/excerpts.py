@@ -14,7 +14,7 @@ from typing import Final, NamedTuple, cast
 
 from deltafold._core import Decoder, event_ends
 from deltafold.contract.kinds import DeltaKind
-from deltafold.errors import ModelError
+from deltafold.errors.model_error import ModelError
 
 _MOST_EVENTS: Final = 3
 _LONGEST_LINE: Final = 70

@@ -18,7 +18,7 @@ from deltafold._core import (
     fold_chunks,
 )
 from deltafold.bodies import whole_body
-from deltafold.errors import ModelError
+from deltafold.errors.model_error import ModelError
 from deltafold.message import data_types
 from deltafold.stream_core import DecoderOptions
 from deltafold.streams import astream, stream

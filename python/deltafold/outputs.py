@@ -19,7 +19,7 @@ from pydantic import PydanticUserError, TypeAdapter, ValidationError, create_mod
 from typing_extensions import TypeVar
 
 from deltafold.contract.kinds import FinishReason
-from deltafold.errors import OutputDefect, OutputError
+from deltafold.errors.model_error import OutputDefect, OutputError
 from deltafold.message.fallbacks import served_calls
 from deltafold.message.messages import Message, TextPart, ToolCallPart
 from deltafold.tool_schema import split_schema

@@ -39,8 +39,8 @@ from deltafold.call_facts import call_facts, cost_of_answer
 from deltafold.contract.exceptions import DeltafoldError, MisuseError
 from deltafold.contract.foreign_text import well_formed
 from deltafold.contract.kinds import DeltaKind, ErrorCode
-from deltafold.error_mapping import ErrorFields, ErrorMapper
-from deltafold.errors import ModelError
+from deltafold.errors.mapper import ErrorFields, ErrorMapper
+from deltafold.errors.model_error import ModelError
 from deltafold.message import data_types
 from deltafold.transports.headers import RawHeaders
 from deltafold.transports.response_info import ResponseHook, ResponseInfo

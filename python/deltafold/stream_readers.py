@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, ClassVar, Generic, NoReturn, Self, TypeAlias, 
 
 from deltafold import excerpts
 from deltafold._core import OVER, DeltaBatch
-from deltafold.error_mapping import ErrorMapper
+from deltafold.errors.mapper import ErrorMapper
 from deltafold.message.notebook import display_live
 from deltafold.stream_core import (
     NO_CALL,

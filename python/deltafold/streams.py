@@ -19,8 +19,8 @@ from types import TracebackType
 from typing import Generic, Self, TypeVar, Unpack
 
 from deltafold._core import DeltaBatch, MessageDelta
-from deltafold.error_mapping import ErrorMapper
-from deltafold.errors import ModelError
+from deltafold.errors.mapper import ErrorMapper
+from deltafold.errors.model_error import ModelError
 from deltafold.message import data_types
 from deltafold.message.notebook import stream_html
 from deltafold.stream_core import CallContext, DecoderOptions, ForeignCall, Status

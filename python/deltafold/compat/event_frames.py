@@ -16,7 +16,7 @@ from deltafold.compat.reading import (
     Skipped,
     parse_json,
 )
-from deltafold.errors import ModelError
+from deltafold.errors.model_error import ModelError
 from deltafold.transports.responses import async_source_of, source_of
 
 Frame: TypeAlias = dict[str, object]

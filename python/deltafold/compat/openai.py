@@ -28,7 +28,7 @@ from deltafold.compat.reading import (
 )
 from deltafold.compat.sdk_streams import SSE_DECODERS, opened, with_faster_streams
 from deltafold.contract.kinds import ErrorCode
-from deltafold.errors import ModelError
+from deltafold.errors.model_error import ModelError
 
 __all__ = ["accelerate", "chunks", "events"]
 

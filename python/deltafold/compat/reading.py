@@ -20,7 +20,7 @@ from pydantic_core import from_json
 
 from deltafold._core import EventFramer, Fold
 from deltafold.contract.kinds import ErrorCode
-from deltafold.errors import ModelError
+from deltafold.errors.model_error import ModelError
 from deltafold.message import data_types
 from deltafold.transports.draining import adrain, drain
 from deltafold.transports.sources import AsyncSource, Source

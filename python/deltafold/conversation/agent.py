@@ -41,7 +41,7 @@ from deltafold.conversation.run_log import (
 from deltafold.conversation.run_setup import RunSetup
 from deltafold.conversation.state import AgentState
 from deltafold.conversation.tools import Tool
-from deltafold.errors import ModelError, OutputError
+from deltafold.errors.model_error import ModelError, OutputError
 from deltafold.message.messages import Message
 from deltafold.models.base import Model
 from deltafold.models.loading import load_model

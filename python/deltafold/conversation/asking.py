@@ -27,7 +27,7 @@ from deltafold.conversation.run_entries import PartialEntry
 from deltafold.conversation.run_events import AgentEvent, AgentEventKind
 from deltafold.conversation.run_log import begun_early, broken_answer
 from deltafold.conversation.run_setup import RunSetup
-from deltafold.errors import ModelError
+from deltafold.errors.model_error import ModelError
 from deltafold.message.messages import Message, ToolCallPart
 from deltafold.models.call_log import LOGGER
 

@@ -18,7 +18,7 @@ from deltafold.conversation.entries import (
 from deltafold.conversation.kinds import ToolExecutionStatus
 from deltafold.conversation.run_log import newest_answer, open_calls
 from deltafold.conversation.run_setup import RunSetup
-from deltafold.errors import OutputError
+from deltafold.errors.model_error import OutputError
 from deltafold.message.messages import Message
 
 ACCEPTED: Final = "The answer was accepted."

@@ -22,7 +22,7 @@ from deltafold.conversation.context import ContextMessage
 from deltafold.conversation.entries import ModelInvocationDescriptor, ModelOutputEntry
 from deltafold.conversation.frozen import FrozenMapping, thawed
 from deltafold.conversation.projection import shared_messages
-from deltafold.errors import ModelError
+from deltafold.errors.model_error import ModelError
 from deltafold.message.messages import Message
 from deltafold.streams import AsyncDeltaStream
 

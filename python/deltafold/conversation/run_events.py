@@ -12,7 +12,7 @@ from typing_extensions import TypeVar
 from deltafold.contract.usage import Usage
 from deltafold.conversation.calls import HistoryToolCallResult, ToolCallRequest
 from deltafold.conversation.run import RunStatus
-from deltafold.errors import ModelError, OutputError
+from deltafold.errors.model_error import ModelError, OutputError
 from deltafold.message.messages import Message
 
 if TYPE_CHECKING:

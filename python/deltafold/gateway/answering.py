@@ -16,7 +16,7 @@ from starlette.responses import Response
 
 from deltafold.contract.kinds import DeltaKind
 from deltafold.encoding import EncodedBody, encode_error, encode_message
-from deltafold.errors import ModelError
+from deltafold.errors.model_error import ModelError
 from deltafold.gateway.asking import Asked
 from deltafold.gateway.calling import next_upstream, open_rest, open_stream
 from deltafold.gateway.hooks import AnswerOptions, OnDelta

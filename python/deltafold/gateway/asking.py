@@ -15,7 +15,7 @@ from deltafold.contract.kinds import ErrorCode
 from deltafold.dialects import parse_request
 from deltafold.dialects.reader import ParsedRequest
 from deltafold.encoding import EncoderOptions
-from deltafold.errors import ModelError
+from deltafold.errors.model_error import ModelError
 from deltafold.message.messages import Message
 
 PROTOCOLS: Final = ("openai-chat", "openai-responses", "anthropic-messages", "gemini")

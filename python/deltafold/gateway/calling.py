@@ -10,7 +10,7 @@ from typing import Any, Final
 from deltafold.contract.exceptions import MisuseError
 from deltafold.contract.kinds import ErrorCode
 from deltafold.dialects import migrate_config
-from deltafold.errors import ModelError
+from deltafold.errors.model_error import ModelError
 from deltafold.gateway.asking import Asked, refusal
 from deltafold.gateway.chunks import whole_answers
 from deltafold.gateway.origins import with_origins

@@ -21,7 +21,7 @@ from urllib.parse import quote, urljoin, urlsplit
 import httpx2
 
 from deltafold.dialects import dialect_of, migrate_config
-from deltafold.errors import ModelError
+from deltafold.errors.model_error import ModelError
 from deltafold.gateway.asking import Asked, refusal
 from deltafold.gateway.table import Upstream
 from deltafold.message.messages import FileRefPart, ImagePart, Message

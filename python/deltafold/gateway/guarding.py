@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from deltafold._core import MessageDelta
 from deltafold.contract.kinds import DeltaKind
 from deltafold.encoding import error_payload
-from deltafold.errors import ModelError
+from deltafold.errors.model_error import ModelError
 from deltafold.gateway.asking import Asked
 from deltafold.gateway.hooks import OnDelta
 

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from starlette.requests import Request
 
 from deltafold.contract.kinds import DeltaKind
-from deltafold.errors import ModelError
+from deltafold.errors.model_error import ModelError
 from deltafold.gateway.asking import Asked
 from deltafold.message.messages import Message
 

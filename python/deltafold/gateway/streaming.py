@@ -20,7 +20,7 @@ from starlette.types import Receive, Scope, Send
 from deltafold._core import DeltaBatch, Encoder, MessageDelta
 from deltafold.contract.kinds import ErrorCode
 from deltafold.encoding import encode_error
-from deltafold.errors import ModelError
+from deltafold.errors.model_error import ModelError
 from deltafold.gateway.asking import PROTOCOLS, Asked
 from deltafold.gateway.calling import next_upstream, open_rest, open_stream
 from deltafold.gateway.guarding import Guard

@@ -9,7 +9,7 @@ get the error, with every field and the partial message.
 
 from typing import TypeVar
 
-from deltafold.errors import ModelError
+from deltafold.errors.model_error import ModelError
 
 ErrorT = TypeVar("ErrorT", bound=ModelError)
 

@@ -18,7 +18,7 @@ from deltafold.contract.exceptions import MisuseError
 from deltafold.dialects import Dialect
 from deltafold.dialects.capability import Capability
 from deltafold.dialects.settings import CacheConfig, ModelConfig
-from deltafold.error_mapping import ErrorMapper
+from deltafold.errors.mapper import ErrorMapper
 from deltafold.message.cost import listed_model
 from deltafold.message.messages import Message
 from deltafold.models import continuing

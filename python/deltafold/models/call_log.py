@@ -14,7 +14,7 @@ questions whether the levels are enabled.
 import logging
 from typing import Final
 
-from deltafold.errors import ModelError
+from deltafold.errors.model_error import ModelError
 from deltafold.message.messages import Meta
 from deltafold.models.calls import CallFacts, Telemetry
 from deltafold.stream_core import Observer, StreamCore

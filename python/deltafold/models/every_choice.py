@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from deltafold.choices import ChoiceMessages
-from deltafold.error_mapping import ErrorMapper
-from deltafold.errors import ModelError
+from deltafold.errors.mapper import ErrorMapper
+from deltafold.errors.model_error import ModelError
 from deltafold.message.messages import Message
 from deltafold.stream_core import CallerError, ChoicesOptions
 from deltafold.transports.secrets import Redactor

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, overload
 
 from deltafold.contract.exceptions import MisuseError
-from deltafold.errors import ModelError
+from deltafold.errors.model_error import ModelError
 from deltafold.events import EventMaker, StreamEvent
 from deltafold.message.messages import Message, Role, TextPart
 from deltafold.models.calls import Messages, Tools

@@ -17,7 +17,7 @@ from deltafold._core import MAX_REFUSAL_BYTES
 from deltafold.contract.kinds import ErrorCode
 from deltafold.dialects import Dialect
 from deltafold.dialects.refused_replay import REPAIRED, without_refused
-from deltafold.error_mapping import ErrorFields, ErrorMapper
+from deltafold.errors.mapper import ErrorFields, ErrorMapper
 from deltafold.message.messages import Message
 from deltafold.models import call_log, continuing, resuming
 from deltafold.models.call_log import LOGGER

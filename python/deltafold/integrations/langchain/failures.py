@@ -12,7 +12,7 @@ from typing import Final
 from langchain_core import exceptions
 
 from deltafold.contract.kinds import ErrorCode
-from deltafold.errors import ModelError
+from deltafold.errors.model_error import ModelError
 from deltafold.integrations.failed import as_class
 
 

@@ -20,7 +20,7 @@ from tenacity import (
 )
 from tenacity.wait import wait_random_exponential
 
-from deltafold.errors import ModelError
+from deltafold.errors.model_error import ModelError
 from deltafold.integrations.langchain.failures import exception_of
 
 _GROWING = wait_random_exponential(multiplier=0.5, max=8)

@@ -13,7 +13,7 @@ import httpx
 from litellm import exceptions
 
 from deltafold.contract.kinds import ErrorCode
-from deltafold.errors import ModelError
+from deltafold.errors.model_error import ModelError
 
 PROVIDER: Final = "deltafold"
 

@@ -12,7 +12,7 @@ from litellm import ModelResponse
 from litellm.llms.custom_llm import CustomLLM
 from litellm.types.utils import ModelResponseStream
 
-from deltafold.errors import ModelError
+from deltafold.errors.model_error import ModelError
 from deltafold.integrations.litellm.chunks import Chunks, response_of
 from deltafold.integrations.litellm.failures import exception_of
 from deltafold.integrations.litellm.requests import arguments_of, conversation_of

@@ -19,7 +19,7 @@ from agents.retry import ModelRetryAdvice, ModelRetryNormalizedError
 from deltafold.compat.openai import stream_failure
 from deltafold.compat.reading import member
 from deltafold.contract.kinds import ErrorCode
-from deltafold.errors import ModelError
+from deltafold.errors.model_error import ModelError
 from deltafold.integrations.failed import as_class
 
 

@@ -24,7 +24,7 @@ from openai.types.responses.response_prompt_param import ResponsePromptParam
 from deltafold.contract.exceptions import MisuseError
 from deltafold.contract.usage import Usage as Counts
 from deltafold.encoding import message_deltas
-from deltafold.errors import ModelError
+from deltafold.errors.model_error import ModelError
 from deltafold.integrations.openai_agents.events import Events
 from deltafold.integrations.openai_agents.failures import advice_of, exception_of, model_error_of
 from deltafold.integrations.openai_agents.history import conversation_of

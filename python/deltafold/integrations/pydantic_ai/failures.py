@@ -14,7 +14,7 @@ from typing import Any, Final
 from pydantic_ai import exceptions
 
 from deltafold.contract.kinds import ErrorCode
-from deltafold.errors import ModelError
+from deltafold.errors.model_error import ModelError
 
 _CATEGORIES: Final[Mapping[ErrorCode, Any]] = {
     ErrorCode.AUTHENTICATION: exceptions.ModelAuthenticationError,

@@ -28,7 +28,7 @@ from pydantic_ai.profiles import ModelProfile, ModelProfileSpec
 from pydantic_ai.settings import ModelSettings
 
 from deltafold.encoding import message_deltas
-from deltafold.errors import ModelError
+from deltafold.errors.model_error import ModelError
 from deltafold.integrations.pydantic_ai.failures import exception_of
 from deltafold.integrations.pydantic_ai.history import conversation_of
 from deltafold.integrations.pydantic_ai.native_tools import ALL

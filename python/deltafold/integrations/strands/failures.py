@@ -10,7 +10,7 @@ shorten a conversation that is too long. All other failures end the agent's run.
 from strands.types.exceptions import ContextWindowOverflowException, ModelThrottledException
 
 from deltafold.contract.kinds import ErrorCode
-from deltafold.errors import ModelError
+from deltafold.errors.model_error import ModelError
 from deltafold.integrations.failed import as_class
 
 

@@ -19,7 +19,7 @@ from strands.types.streaming import StreamEvent
 from strands.types.tools import ToolChoice as StrandsChoice
 from strands.types.tools import ToolSpec as StrandsTool
 
-from deltafold.errors import ModelError
+from deltafold.errors.model_error import ModelError
 from deltafold.integrations.strands.events import Events
 from deltafold.integrations.strands.failures import exception_of
 from deltafold.integrations.strands.history import conversation_of

@@ -22,8 +22,8 @@ from typing import Final, Literal, TypeAlias
 
 from deltafold.contract.exceptions import DeltafoldError
 from deltafold.contract.kinds import ErrorCode
-from deltafold.error_causes import DNS_FAILURE, REFUSED, UNTRUSTED
-from deltafold.error_mapping import RETRYABLE, ErrorFields
+from deltafold.errors.causes import DNS_FAILURE, REFUSED, UNTRUSTED
+from deltafold.errors.mapper import RETRYABLE, ErrorFields
 from deltafold.message import data_types
 
 _ADVICE: Final[Mapping[ErrorCode, str]] = {

@@ -18,7 +18,7 @@ from typing import Final, cast
 from deltafold import _core
 from deltafold.contract.foreign_text import well_formed
 from deltafold.contract.kinds import ErrorCode, json_array, json_object
-from deltafold.error_causes import UNTRUSTED, NoConnection, address_of, causes, no_connection
+from deltafold.errors.causes import UNTRUSTED, NoConnection, address_of, causes, no_connection
 
 RETRYABLE: Final[Mapping[ErrorCode, bool]] = {
     ErrorCode.AUTHENTICATION: False,

@@ -1,0 +1,1 @@
+"""The failure of a call: its exception, its causes, and the mapping of other exceptions to it."""

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from deltafold.strict_schema import LIMITS, strict_schema
+from deltafold.specs.strict_schema import LIMITS, strict_schema
 from recipes import Price, Recipe
 
 TEXT: dict[str, object] = {"type": "string"}

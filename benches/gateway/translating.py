@@ -19,7 +19,7 @@ from deltafold.dialects import DIALECTS
 from deltafold.gateway import open_stream, read_request
 from deltafold.gateway.table import ModelTable, Upstream
 from deltafold.message.messages import Message, ToolCallPart
-from deltafold.tool_specs import ToolSpec
+from deltafold.specs.tool_specs import ToolSpec
 
 CHAT: Final = "openai-chat"
 MESSAGES: Final = "anthropic-messages"

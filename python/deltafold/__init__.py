@@ -152,7 +152,7 @@ _NAMES = {
         "Vendor",
         "load_model",
     ),
-    "deltafold.output_schema": ("OutputSchema",),
+    "deltafold.specs.output_schema": ("OutputSchema",),
     "deltafold.output_streams": ("AsyncOutputStream", "OutputStream"),
     "deltafold.outputs": ("Answer", "Output"),
     "deltafold.streams": ("AsyncDeltaStream", "DeltaStream", "astream", "stream"),

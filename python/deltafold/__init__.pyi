@@ -270,7 +270,6 @@ from deltafold.models import (
     load_model as load_model,
 )
 from deltafold.models.adapters import *  # noqa: F403 - the names are there
-from deltafold.output_schema import OutputSchema as OutputSchema
 from deltafold.output_streams import (
     AsyncOutputStream as AsyncOutputStream,
 )
@@ -283,6 +282,7 @@ from deltafold.outputs import (
 from deltafold.outputs import (
     Output as Output,
 )
+from deltafold.specs.output_schema import OutputSchema as OutputSchema
 from deltafold.streams import (
     AsyncDeltaStream as AsyncDeltaStream,
 )

@@ -22,7 +22,7 @@ from deltafold.contract.kinds import FinishReason
 from deltafold.errors.model_error import OutputDefect, OutputError
 from deltafold.message.fallbacks import served_calls
 from deltafold.message.messages import Message, TextPart, ToolCallPart
-from deltafold.tool_schema import split_schema
+from deltafold.specs.tool_schema import split_schema
 
 PartialView: TypeAlias = Mapping[str, object]
 """Type of a partial output for type checkers, if no other type is given."""

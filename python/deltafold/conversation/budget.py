@@ -40,7 +40,7 @@ from deltafold.conversation.tokens import CountTokens, TokenCounter, estimate_to
 from deltafold.conversation.tools import Tool
 from deltafold.dialects.replay import unbound_message, unsigned_message
 from deltafold.message.messages import Message
-from deltafold.tool_specs import ToolSpec
+from deltafold.specs.tool_specs import ToolSpec
 
 Compact: TypeAlias = Callable[[list[Message]], str | Awaitable[str]]
 """Summarises messages that would be left out; it may call a model.

@@ -25,7 +25,7 @@ from deltafold.conversation.run import RunState, RunStatus
 from deltafold.conversation.sections import to_plain_text
 from deltafold.conversation.tools import Execute, Tool, ToolOutcome
 from deltafold.message.messages import ToolCallPart
-from deltafold.tool_specs import ToolSpec
+from deltafold.specs.tool_specs import ToolSpec
 
 _RUNNING: Final = frozenset({RunStatus.MODEL_RUNNING, RunStatus.TOOL_RUNNING})
 _END: Final = object()

@@ -42,7 +42,7 @@ from deltafold.conversation.state import AgentState
 from deltafold.conversation.tokens import TokenCounter
 from deltafold.conversation.tools import Tool
 from deltafold.dialects.refused_replay import REPAIRED
-from deltafold.tool_specs import ToolSpec
+from deltafold.specs.tool_specs import ToolSpec
 
 CUT_SHARE: Final = 0.75
 """Share of the budget that the context has after a cut. A cut changes what was sent, which costs

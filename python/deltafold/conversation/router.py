@@ -29,7 +29,7 @@ from deltafold.streams import AsyncDeltaStream
 if TYPE_CHECKING:
     from deltafold.conversation.tools import Tool
     from deltafold.models.base import Model
-    from deltafold.tool_specs import ToolSpec
+    from deltafold.specs.tool_specs import ToolSpec
 
 ModelOutputDelta: TypeAlias = MessageDelta
 """A delta of a client's stream."""

@@ -34,7 +34,7 @@ from deltafold.message.messages import (
     ToolCallPart,
     ToolResultPart,
 )
-from deltafold.tool_specs import ToolSpec
+from deltafold.specs.tool_specs import ToolSpec
 
 CountTokens: TypeAlias = Callable[[str], int]
 """Type of a tokenizer: returns the number of tokens of a text.

@@ -33,8 +33,8 @@ from deltafold.message.messages import (
     TextPart,
     ToolResultPart,
 )
-from deltafold.tool_schema import hints_of, model_of_function
-from deltafold.tool_specs import ToolSpec
+from deltafold.specs.tool_schema import hints_of, model_of_function
+from deltafold.specs.tool_specs import ToolSpec
 
 Execute: TypeAlias = Callable[..., object]
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from deltafold.dialects.settings import ModelConfig
     from deltafold.dialects.settings_table import SettingTable
     from deltafold.message.messages import Message
-    from deltafold.tool_specs import ToolSpec
+    from deltafold.specs.tool_specs import ToolSpec
 
 _ALL: Final = frozenset(Capability)
 _NO_CACHING: Final = _ALL - {Capability.CACHING}

@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 from deltafold.contract.kinds import json_object
 from deltafold.dialects.settings import Object
 from deltafold.dialects.settings_table import Counterpart, Crossing, Path
-from deltafold.output_schema import OutputSchema
+from deltafold.specs.output_schema import OutputSchema
 
 PORTABLE: Final[Mapping[str, object]] = {
     "max_tokens": None,

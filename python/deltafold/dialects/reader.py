@@ -27,7 +27,7 @@ from deltafold.message.messages import (
     ToolCallPart,
     ToolResultPart,
 )
-from deltafold.tool_specs import ToolSpec
+from deltafold.specs.tool_specs import ToolSpec
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from typing import Any, Final
 from deltafold.contract.kinds import json_object
 from deltafold.dialects.settings import ModelConfig, Object
 from deltafold.dialects.settings_table import Counterpart, Crossing, Writing
-from deltafold.tool_specs import ToolChoice
+from deltafold.specs.tool_specs import ToolChoice
 
 EFFORT: Final = "reasoning_effort"
 BUDGET: Final = "reasoning_budget"

@@ -17,7 +17,7 @@ from deltafold.dialects.model_names import is_state_of
 from deltafold.dialects.settings import ModelConfig
 from deltafold.dialects.settings_table import SettingTable, write_settings
 from deltafold.message.messages import Message, MessagePart, TextPart, ToolCallPart
-from deltafold.tool_specs import ToolChoice, ToolSpec
+from deltafold.specs.tool_specs import ToolChoice, ToolSpec
 
 T = TypeVar("T")
 

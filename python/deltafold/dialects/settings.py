@@ -12,8 +12,8 @@ from pydantic import ConfigDict, Field, model_validator
 
 from deltafold.contract.short_repr import ShortRepr
 from deltafold.contract.wire_models import LateModel
-from deltafold.output_schema import OutputSchema
-from deltafold.tool_specs import ToolChoice
+from deltafold.specs.output_schema import OutputSchema
+from deltafold.specs.tool_specs import ToolChoice
 
 Whole = Annotated[int, Field(strict=True)]
 Count = Annotated[int, Field(strict=True, ge=0)]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from deltafold.models.loading import load_model
     from deltafold.models.local import LocalModel
     from deltafold.models.vendors import VENDORS, Vendor
-    from deltafold.tool_specs import ToolChoice, ToolSpec
+    from deltafold.specs.tool_specs import ToolChoice, ToolSpec
     from deltafold.transports.response_info import RateLimit, ResponseInfo
     from deltafold.transports.timeouts import Timeouts
 
@@ -62,7 +62,7 @@ __getattr__: Final = names_on_first_use(
         "deltafold.models.loading": ("load_model",),
         "deltafold.models.local": ("LocalModel",),
         "deltafold.models.vendors": ("VENDORS", "Vendor"),
-        "deltafold.tool_specs": ("ToolChoice", "ToolSpec"),
+        "deltafold.specs.tool_specs": ("ToolChoice", "ToolSpec"),
         "deltafold.transports.response_info": ("RateLimit", "ResponseInfo"),
         "deltafold.transports.timeouts": ("Timeouts",),
     },

@@ -51,9 +51,9 @@ from deltafold.models.vendors import VENDORS, Vendor
 from deltafold.output_streams import AsyncOutputStream, Expected, OutputStream
 from deltafold.outputs import Output
 from deltafold.repairs.repairing import is_plain
+from deltafold.specs.tool_specs import ToolSpec
 from deltafold.stream_readers import AsyncTee, Tee
 from deltafold.streams import AsyncDeltaStream, DeltaStream
-from deltafold.tool_specs import ToolSpec
 from deltafold.transports.http import ClientKind
 from deltafold.transports.requests import PreparedRequest
 from deltafold.transports.sdks import Sdk

@@ -22,8 +22,8 @@ from deltafold.models.info import RequestMetadata
 from deltafold.repairs.problems import HistoryError, Report
 from deltafold.repairs.repairing import RepairPolicy
 from deltafold.repairs.repairing import repair as mend
+from deltafold.specs.tool_specs import ToolChoice, ToolSpec
 from deltafold.stream_core import Observer
-from deltafold.tool_specs import ToolChoice, ToolSpec
 from deltafold.transports.requests import PreparedRequest
 
 if TYPE_CHECKING:

@@ -37,7 +37,7 @@ from deltafold.message.messages import (
     TextPart,
     ToolResultPart,
 )
-from deltafold.tool_specs import ToolSpec
+from deltafold.specs.tool_specs import ToolSpec
 
 _CHANGING: Final = frozenset({"compaction", "tool_addition", "tool_definition", "tool_removal"})
 """Types of the blocks that change the tools."""

@@ -41,7 +41,7 @@ from deltafold.message.messages import (
     ToolCallPart,
     ToolResultPart,
 )
-from deltafold.tool_specs import ToolSpec
+from deltafold.specs.tool_specs import ToolSpec
 
 DIALECT: Final = "anthropic-messages"
 

@@ -34,7 +34,7 @@ from deltafold.message.messages import (
     ThinkingPart,
     ToolCallPart,
 )
-from deltafold.tool_specs import ToolSpec
+from deltafold.specs.tool_specs import ToolSpec
 
 DIALECT: Final = "cohere-chat"
 

@@ -21,7 +21,7 @@ from deltafold.dialects.settings_table import (
     same,
     written,
 )
-from deltafold.output_schema import OutputSchema
+from deltafold.specs.output_schema import OutputSchema
 
 
 class CohereChatConfig(ModelConfig):

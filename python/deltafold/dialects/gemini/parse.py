@@ -45,7 +45,7 @@ from deltafold.message.messages import (
     ToolCallPart,
     ToolResultPart,
 )
-from deltafold.tool_specs import ToolSpec
+from deltafold.specs.tool_specs import ToolSpec
 
 _OF_MODEL: Final = frozenset({"text", "thought", "thoughtSignature", "functionCall"})
 _MODES: Final = {"AUTO": "auto", "ANY": "required", "NONE": "none"}

@@ -39,7 +39,7 @@ from deltafold.message.messages import (
     ToolCallPart,
     ToolResultPart,
 )
-from deltafold.tool_specs import ToolSpec
+from deltafold.specs.tool_specs import ToolSpec
 
 DIALECT: Final = "gemini"
 

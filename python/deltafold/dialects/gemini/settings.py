@@ -39,8 +39,8 @@ from deltafold.dialects.settings_table import (
     no_member,
     written,
 )
-from deltafold.output_schema import OutputSchema
-from deltafold.tool_specs import ToolChoice
+from deltafold.specs.output_schema import OutputSchema
+from deltafold.specs.tool_specs import ToolChoice
 
 
 class GeminiConfig(ModelConfig):

@@ -35,7 +35,7 @@ from deltafold.message.messages import (
     ToolCallPart,
     ToolResultPart,
 )
-from deltafold.tool_specs import ToolChoice, ToolSpec
+from deltafold.specs.tool_specs import ToolChoice, ToolSpec
 
 DIALECT: Final = "openai-chat"
 

@@ -17,7 +17,7 @@ from deltafold.dialects.reader import Reader, as_object, objects, text, tool_of
 from deltafold.dialects.rendered import IN_INPUT, Object, Rendering
 from deltafold.dialects.replay import compact
 from deltafold.message.messages import ToolCallPart, ToolResultPart
-from deltafold.tool_specs import ToolSpec
+from deltafold.specs.tool_specs import ToolSpec
 
 _FUNCTION: Final = frozenset({"type", "name", "description", "parameters", "strict"})
 

@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from deltafold.tool_specs import ToolChoice, ToolSpec
+from deltafold.specs.tool_specs import ToolChoice, ToolSpec
 
 _MARKS: Final = ("cache_control", "defer_loading", "eager_input_streaming")
 """Members of Anthropic's tools that the form of OpenAI has not."""

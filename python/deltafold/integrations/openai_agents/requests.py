@@ -16,8 +16,8 @@ from agents.models.openai_responses import Converter
 
 from deltafold.models.base import Model
 from deltafold.models.prepared import INCLUDED_LOGPROBS
-from deltafold.output_schema import OutputSchema
-from deltafold.tool_specs import ToolChoice, ToolSpec
+from deltafold.specs.output_schema import OutputSchema
+from deltafold.specs.tool_specs import ToolChoice, ToolSpec
 
 if TYPE_CHECKING:
     from deltafold.dialects.settings import ModelConfig

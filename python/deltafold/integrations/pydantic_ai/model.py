@@ -42,7 +42,7 @@ from deltafold.integrations.pydantic_ai.settings import (
 from deltafold.integrations.pydantic_ai.streaming import DeltafoldStreamedResponse, Deltas
 from deltafold.message.messages import Message
 from deltafold.models.base import Model as DeltafoldClient
-from deltafold.tool_specs import ToolChoice, ToolSpec
+from deltafold.specs.tool_specs import ToolChoice, ToolSpec
 
 if TYPE_CHECKING:
     from pydantic_ai._run_context import RunContext

@@ -26,8 +26,8 @@ from deltafold.dialects.settings import CacheConfig, ModelConfig
 from deltafold.integrations.pydantic_ai.native_tools import native_tools_of, provider_tool
 from deltafold.models.base import Model
 from deltafold.models.output_request import mechanism_of
-from deltafold.output_schema import OutputSchema
-from deltafold.tool_specs import ToolChoice, ToolSpec
+from deltafold.specs.output_schema import OutputSchema
+from deltafold.specs.tool_specs import ToolChoice, ToolSpec
 
 
 class DeltafoldModelSettings(ModelSettings, total=False):

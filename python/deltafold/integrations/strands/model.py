@@ -25,7 +25,7 @@ from deltafold.integrations.strands.failures import exception_of
 from deltafold.integrations.strands.history import conversation_of
 from deltafold.message.fallbacks import declined_calls
 from deltafold.models.base import Model
-from deltafold.tool_specs import ToolChoice, ToolSpec
+from deltafold.specs.tool_specs import ToolChoice, ToolSpec
 
 T = TypeVar("T", bound=BaseModel)
 

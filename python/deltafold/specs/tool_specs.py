@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
 from deltafold.contract.short_repr import ShortRepr
-from deltafold.tool_schema import described, schema_of_function, schema_of_model
+from deltafold.specs.tool_schema import described, schema_of_function, schema_of_model
 
 ToolChoiceMode: TypeAlias = Literal["auto", "required", "none", "tool"]
 

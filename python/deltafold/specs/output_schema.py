@@ -9,7 +9,7 @@ from typing import Self, cast
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from deltafold.contract.short_repr import ShortRepr
-from deltafold.tool_schema import split_schema
+from deltafold.specs.tool_schema import split_schema
 
 
 class OutputSchema(ShortRepr, BaseModel):

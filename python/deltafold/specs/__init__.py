@@ -1,0 +1,1 @@
+"""Schemas: of tools, of their arguments, and of the output that a call asks for."""

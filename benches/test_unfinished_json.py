@@ -12,7 +12,7 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from deltafold import Output, PartialJson
-from deltafold.output_streams import Expected, OutputStream
+from deltafold.streams.output_streams import Expected, OutputStream
 from documents import DELTA_BYTES, SHAPES, Shape, deltas, document
 from measuring import measure, together
 

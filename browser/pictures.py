@@ -27,8 +27,8 @@ from rich.console import Console
 from rich.text import Text
 
 import deltafold
-from deltafold import excerpts
 from deltafold.inspector import first_difference, inspect_recording, make_page
+from deltafold.streams.delta_streams import excerpts
 from deltafold.testing import Recording
 
 RECORDINGS: Final = ROOT / "python" / "deltafold" / "demo" / "recordings"

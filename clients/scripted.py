@@ -13,9 +13,9 @@ from typing import Final, NamedTuple
 
 from deltafold import Message
 from deltafold.contract.usage import Usage
-from deltafold.encoding import EncoderTool
 from deltafold.gateway import create_app
 from deltafold.message.parts import MessagePart, TextPart, ThinkingPart, ToolCallPart
+from deltafold.streams.encoded import EncoderTool
 from deltafold.testing import Recording, ReplayServer
 from gateways import served, upstream
 from recorded_upstreams import ENCODED, recording_of, written

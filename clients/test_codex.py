@@ -14,8 +14,8 @@ from scripted import PROGRAMS, RUNS, TURNS, Session, play
 
 from deltafold import Message
 from deltafold.cli.clients import CLIENTS
-from deltafold.encoding import EncoderTool
 from deltafold.message.parts import MessagePart, TextPart, ThinkingPart, ToolCallPart
+from deltafold.streams.encoded import EncoderTool
 from recorded_upstreams import UPSTREAMS
 
 # A model of Codex's own list: the others get a smaller set of tools, without freeform ones.

@@ -15,9 +15,9 @@ from starlette.requests import Request
 import judging
 from deltafold import Encoder, Message, message_deltas, target_names
 from deltafold.dialects import DIALECTS
-from deltafold.encoding import EncoderOptions
 from deltafold.gateway import Asked, create_app, replay_table
 from deltafold.models.adapters import adapter_of
+from deltafold.streams.encoded import EncoderOptions
 from deltafold.testing import Recording
 from deltafold.transports.timeouts import Timeouts
 

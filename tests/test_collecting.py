@@ -15,7 +15,7 @@ import pytest
 import deltafold
 from deltafold import Decoder, Fold, MessageAssembler, PartialJson
 from deltafold._core import StreamTimer
-from deltafold.stream_core import NO_CALL, StreamCore
+from deltafold.streams.core import NO_CALL, StreamCore
 from protocol_bodies import CHAT, WHOLE
 
 COUNT: Final = 1000

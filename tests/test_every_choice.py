@@ -15,7 +15,7 @@ from protocol_bodies import CHAT, DONE
 from splits import now
 
 if TYPE_CHECKING:
-    from deltafold.stream_core import ChoicesOptions
+    from deltafold.streams.core import ChoicesOptions
 
 FIXTURES = Path(__file__).parent / "fixtures"
 

@@ -8,8 +8,9 @@ import anyio
 import pytest
 
 import deltafold
-from deltafold import ModelError, excerpts
-from deltafold.excerpts import excerpt_of
+from deltafold import ModelError
+from deltafold.streams.delta_streams import excerpts
+from deltafold.streams.excerpts import excerpt_of
 from wires import ANTHROPIC, CHAT_ERROR
 
 EVENT = b'data: {"id":"c","choices":[{"index":0,"delta":{"content":"a"}}]}\n\n'

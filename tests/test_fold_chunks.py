@@ -10,7 +10,7 @@ import pytest
 
 import deltafold
 from deltafold import MisuseError, ModelError
-from deltafold.stream_core import DecoderOptions
+from deltafold.streams.core import DecoderOptions
 from protocol_bodies import ANTHROPIC, CHAT, DONE, WHOLE, finish, said
 from splits import now, sized
 

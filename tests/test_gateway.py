@@ -37,7 +37,7 @@ from deltafold.gateway import (
 )
 from deltafold.message.parts import TextPart, ToolCallPart
 from deltafold.models.calls import CallFacts
-from deltafold.stream_core import Observer, StreamCore
+from deltafold.streams.core import Observer, StreamCore
 from deltafold.testing import Recording, ReplayServer
 from gateways import gateway, served
 from recorded_upstreams import written

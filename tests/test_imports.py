@@ -127,7 +127,7 @@ def test_a_fold_loads_the_extension_alone() -> None:
 def test_a_stream_without_a_message_loads_no_pydantic(read: str) -> None:
     program = f"import deltafold\nstream = deltafold.stream([{BODY.encode()!r}], 'openai-chat')\n"
     names = loaded(program + read)
-    assert "deltafold.streams" in names
+    assert "deltafold.streams.delta_streams" in names
     assert not names & {"asyncio", "deltafold.message.messages", "pydantic", "pydantic_core", "ssl"}
 
 
@@ -230,7 +230,7 @@ def test_a_reloaded_package_has_the_same_names() -> None:
         "assert importlib.reload(deltafold) is deltafold\n"
         "print(deltafold.Message is before, deltafold.stream.__module__, deltafold.Fold.__name__)"
     )
-    assert run(program) == "True deltafold.streams Fold\n"
+    assert run(program) == "True deltafold.streams.delta_streams Fold\n"
 
 
 def test_threads_that_use_a_name_first_get_the_same_object() -> None:

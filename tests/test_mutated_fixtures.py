@@ -15,7 +15,7 @@ from test_fixtures import FIXTURES, body_of
 from wire_deltas import assert_same
 
 if TYPE_CHECKING:
-    from deltafold.stream_core import DecoderOptions
+    from deltafold.streams.core import DecoderOptions
 
 PIECES = [
     *(b'"', b"{", b"}", b"[", b"]", b"\\", b"\n", b"\r", b"\n\n", b":", b",", b" ", b"\0", b"\xff"),

@@ -15,7 +15,7 @@ from pydantic import Field
 import deltafold
 from corpus import CORPUS, needs_corpus
 from deltafold import Message, MisuseError, ModelError, Output, OutputError, PartialJson
-from deltafold.output_streams import AsyncOutputStream, Expected, OutputStream
+from deltafold.streams.output_streams import AsyncOutputStream, Expected, OutputStream
 from deltafold.testing import Recording, ReplayTransport
 from output_bodies import anthropic, chat
 from protocol_bodies import CHAT, DONE, call_chunk, chunk, finish, said

@@ -88,8 +88,8 @@ _NAMES = {
         "markup_names",
         "target_names",
     ),
-    "deltafold.bodies": ("Detection", "decode_response", "detect"),
-    "deltafold.choices": ("afold_choices", "fold_choices"),
+    "deltafold.streams.bodies": ("Detection", "decode_response", "detect"),
+    "deltafold.streams.choices": ("afold_choices", "fold_choices"),
     "deltafold.contract.kinds": ("CONTRACT_VERSION", "DeltaKind", "ErrorCode", "FinishReason"),
     "deltafold.conversation.agent": ("Agent",),
     "deltafold.conversation.tools": ("Tool",),
@@ -97,7 +97,7 @@ _NAMES = {
     "deltafold.dialects.migration": ("Migrated",),
     "deltafold.dialects.reader": ("ParsedRequest",),
     "deltafold.dialects.rendered": ("NoteCode", "Rendered"),
-    "deltafold.encoding": (
+    "deltafold.streams.encoded": (
         "EncodedBody",
         "atranscode_chunks",
         "encode_choices",
@@ -110,7 +110,7 @@ _NAMES = {
     ),
     "deltafold.errors.mapper": ("ErrorMapper",),
     "deltafold.errors.model_error": ("ModelError", "OutputError"),
-    "deltafold.events": ("StreamEvent", "StreamEventKind"),
+    "deltafold.streams.events": ("StreamEvent", "StreamEventKind"),
     "deltafold.contract.exceptions": (
         "ContractError",
         "DeltafoldError",
@@ -118,7 +118,7 @@ _NAMES = {
         "MisuseError",
         "UnknownDialectError",
     ),
-    "deltafold.folds": ("afold", "fold", "fold_many"),
+    "deltafold.streams.folds": ("afold", "fold", "fold_many"),
     "deltafold.message.messages": (
         "FileRefPart",
         "ImagePart",
@@ -153,9 +153,9 @@ _NAMES = {
         "load_model",
     ),
     "deltafold.specs.output_schema": ("OutputSchema",),
-    "deltafold.output_streams": ("AsyncOutputStream", "OutputStream"),
-    "deltafold.outputs": ("Answer", "Output"),
-    "deltafold.streams": ("AsyncDeltaStream", "DeltaStream", "astream", "stream"),
+    "deltafold.streams.output_streams": ("AsyncOutputStream", "OutputStream"),
+    "deltafold.streams.outputs": ("Answer", "Output"),
+    "deltafold.streams.delta_streams": ("AsyncDeltaStream", "DeltaStream", "astream", "stream"),
     "deltafold.message.timing": ("Gaps", "Timing"),
     "deltafold.contract.usage": ("Usage",),
 }

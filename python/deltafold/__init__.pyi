@@ -68,21 +68,6 @@ from deltafold._core import (
 from deltafold._core import (
     target_names as target_names,
 )
-from deltafold.bodies import (
-    Detection as Detection,
-)
-from deltafold.bodies import (
-    decode_response as decode_response,
-)
-from deltafold.bodies import (
-    detect as detect,
-)
-from deltafold.choices import (
-    afold_choices as afold_choices,
-)
-from deltafold.choices import (
-    fold_choices as fold_choices,
-)
 from deltafold.contract.exceptions import (
     ContractError as ContractError,
 )
@@ -127,54 +112,12 @@ from deltafold.dialects.rendered import (
 from deltafold.dialects.rendered import (
     Rendered as Rendered,
 )
-from deltafold.encoding import (
-    EncodedBody as EncodedBody,
-)
-from deltafold.encoding import (
-    atranscode_chunks as atranscode_chunks,
-)
-from deltafold.encoding import (
-    encode_choices as encode_choices,
-)
-from deltafold.encoding import (
-    encode_error as encode_error,
-)
-from deltafold.encoding import (
-    encode_message as encode_message,
-)
-from deltafold.encoding import (
-    message_deltas as message_deltas,
-)
-from deltafold.encoding import (
-    transcode as transcode,
-)
-from deltafold.encoding import (
-    transcode_chunks as transcode_chunks,
-)
-from deltafold.encoding import (
-    transcode_response as transcode_response,
-)
 from deltafold.errors.mapper import ErrorMapper as ErrorMapper
 from deltafold.errors.model_error import (
     ModelError as ModelError,
 )
 from deltafold.errors.model_error import (
     OutputError as OutputError,
-)
-from deltafold.events import (
-    StreamEvent as StreamEvent,
-)
-from deltafold.events import (
-    StreamEventKind as StreamEventKind,
-)
-from deltafold.folds import (
-    afold as afold,
-)
-from deltafold.folds import (
-    fold as fold,
-)
-from deltafold.folds import (
-    fold_many as fold_many,
 )
 from deltafold.message.messages import (
     FileRefPart as FileRefPart,
@@ -270,30 +213,87 @@ from deltafold.models import (
     load_model as load_model,
 )
 from deltafold.models.adapters import *  # noqa: F403 - the names are there
-from deltafold.output_streams import (
-    AsyncOutputStream as AsyncOutputStream,
-)
-from deltafold.output_streams import (
-    OutputStream as OutputStream,
-)
-from deltafold.outputs import (
-    Answer as Answer,
-)
-from deltafold.outputs import (
-    Output as Output,
-)
 from deltafold.specs.output_schema import OutputSchema as OutputSchema
-from deltafold.streams import (
+from deltafold.streams.bodies import (
+    Detection as Detection,
+)
+from deltafold.streams.bodies import (
+    decode_response as decode_response,
+)
+from deltafold.streams.bodies import (
+    detect as detect,
+)
+from deltafold.streams.choices import (
+    afold_choices as afold_choices,
+)
+from deltafold.streams.choices import (
+    fold_choices as fold_choices,
+)
+from deltafold.streams.delta_streams import (
     AsyncDeltaStream as AsyncDeltaStream,
 )
-from deltafold.streams import (
+from deltafold.streams.delta_streams import (
     DeltaStream as DeltaStream,
 )
-from deltafold.streams import (
+from deltafold.streams.delta_streams import (
     astream as astream,
 )
-from deltafold.streams import (
+from deltafold.streams.delta_streams import (
     stream as stream,
+)
+from deltafold.streams.encoded import (
+    EncodedBody as EncodedBody,
+)
+from deltafold.streams.encoded import (
+    atranscode_chunks as atranscode_chunks,
+)
+from deltafold.streams.encoded import (
+    encode_choices as encode_choices,
+)
+from deltafold.streams.encoded import (
+    encode_error as encode_error,
+)
+from deltafold.streams.encoded import (
+    encode_message as encode_message,
+)
+from deltafold.streams.encoded import (
+    message_deltas as message_deltas,
+)
+from deltafold.streams.encoded import (
+    transcode as transcode,
+)
+from deltafold.streams.encoded import (
+    transcode_chunks as transcode_chunks,
+)
+from deltafold.streams.encoded import (
+    transcode_response as transcode_response,
+)
+from deltafold.streams.events import (
+    StreamEvent as StreamEvent,
+)
+from deltafold.streams.events import (
+    StreamEventKind as StreamEventKind,
+)
+from deltafold.streams.folds import (
+    afold as afold,
+)
+from deltafold.streams.folds import (
+    fold as fold,
+)
+from deltafold.streams.folds import (
+    fold_many as fold_many,
+)
+from deltafold.streams.output_streams import (
+    AsyncOutputStream as AsyncOutputStream,
+)
+from deltafold.streams.output_streams import (
+    OutputStream as OutputStream,
+)
+from deltafold.streams.outputs import (
+    Answer as Answer,
+)
+from deltafold.streams.outputs import (
+    Output as Output,
 )
 
 __all__: list[str] = [

@@ -27,10 +27,10 @@ from typing_extensions import Buffer, TypeVar, disjoint_base
 
 from deltafold.contract.kinds import DeltaKind, ErrorCode, FinishReason
 from deltafold.contract.usage import Usage
-from deltafold.encoding import EncoderNote, EncoderOptions
 from deltafold.errors.model_error import ModelError
 from deltafold.message.messages import Message, MessagePart, Role
-from deltafold.stream_core import DecoderOptions, Status
+from deltafold.streams.core import DecoderOptions, Status
+from deltafold.streams.encoded import EncoderNote, EncoderOptions
 
 __all__ = [
     "CONTRACT_VERSION",

@@ -23,7 +23,7 @@ from deltafold.message.messages import Message, Role
 from deltafold.message.timing import Timing
 from deltafold.models.calls import CallFacts
 from deltafold.models.observing import set_telemetry
-from deltafold.stream_core import Observer, StreamCore
+from deltafold.streams.core import Observer, StreamCore
 from deltafold.transports.secrets import address_of
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, cast
 
 from deltafold import MisuseError, detect, dialect_names
-from deltafold.stream_core import ChoicesOptions
+from deltafold.streams.core import ChoicesOptions
 from deltafold.testing.opening import HEAD, open_recording
 from deltafold.testing.recording import Recording
 

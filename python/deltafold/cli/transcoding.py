@@ -9,7 +9,7 @@ import sys
 from deltafold import ChoicesEncoder, Decoder, MisuseError, Transcoder, UnknownDialectError
 from deltafold.cli.exits import EXIT_DONE, EXIT_ERROR, EXIT_USAGE, complain
 from deltafold.cli.reading import Body, opened
-from deltafold.encoding import EncoderNote
+from deltafold.streams.encoded import EncoderNote
 
 
 def transcode_file(file: str, source: str | None, target: str) -> int:

@@ -19,7 +19,7 @@ from typing import Any, Final, cast
 from deltafold.cli.exits import EXIT_DONE, EXIT_ERROR, EXIT_USAGE, complain
 from deltafold.contract.exceptions import MisuseError
 from deltafold.contract.kinds import json_object
-from deltafold.outputs import WRAPPED, Output
+from deltafold.streams.outputs import WRAPPED, Output
 
 _SCALARS: Final = {
     "string": "str",

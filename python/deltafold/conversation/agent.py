@@ -45,7 +45,7 @@ from deltafold.errors.model_error import ModelError, OutputError
 from deltafold.message.messages import Message
 from deltafold.models.base import Model
 from deltafold.models.loading import load_model
-from deltafold.outputs import Output
+from deltafold.streams.outputs import Output
 
 if TYPE_CHECKING:
     from types import TracebackType

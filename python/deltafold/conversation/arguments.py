@@ -16,8 +16,8 @@ from deltafold.contract.exceptions import DeltafoldError
 from deltafold.conversation.calls import ToolCallRequest
 from deltafold.conversation.frozen import thawed
 from deltafold.dialects import DIALECTS
-from deltafold.folds import fold
 from deltafold.models.vendors import canonical_specification
+from deltafold.streams.folds import fold
 
 T = TypeVar("T", str, int, float, bool, list[object], dict[str, object])
 

@@ -15,7 +15,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
 
 from deltafold._core import DeltaBatch, MessageAssembler, MessageDelta
-from deltafold.call_facts import cost_of_answer
 from deltafold.contract.exceptions import MisuseError
 from deltafold.contract.usage import Usage
 from deltafold.conversation.context import ContextMessage
@@ -24,7 +23,8 @@ from deltafold.conversation.frozen import FrozenMapping, thawed
 from deltafold.conversation.projection import shared_messages
 from deltafold.errors.model_error import ModelError
 from deltafold.message.messages import Message
-from deltafold.streams import AsyncDeltaStream
+from deltafold.streams.call_facts import cost_of_answer
+from deltafold.streams.delta_streams import AsyncDeltaStream
 
 if TYPE_CHECKING:
     from deltafold.conversation.tools import Tool

@@ -10,7 +10,7 @@ from deltafold.conversation.router import ProviderRouter
 from deltafold.conversation.run import AgentConfig, RunState
 from deltafold.conversation.state import AgentState
 from deltafold.conversation.tools import Tool
-from deltafold.outputs import Output
+from deltafold.streams.outputs import Output
 
 
 @dataclass(frozen=True, slots=True)

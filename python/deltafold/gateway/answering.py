@@ -15,7 +15,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from deltafold.contract.kinds import DeltaKind
-from deltafold.encoding import EncodedBody, encode_error, encode_message
 from deltafold.errors.model_error import ModelError
 from deltafold.gateway.asking import Asked
 from deltafold.gateway.calling import next_upstream, open_rest, open_stream
@@ -25,7 +24,8 @@ from deltafold.gateway.streaming import StreamedResponse, client_left
 from deltafold.gateway.table import Upstream
 from deltafold.message.messages import Message
 from deltafold.message.parts import MessagePart, TextPart, ThinkingPart, ToolCallPart
-from deltafold.streams import AsyncDeltaStream
+from deltafold.streams.delta_streams import AsyncDeltaStream
+from deltafold.streams.encoded import EncodedBody, encode_error, encode_message
 
 _PACKED_BYTES: Final = 4096
 """Smallest body that is packed; a smaller one is one packet of the network or two."""

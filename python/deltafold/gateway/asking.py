@@ -14,9 +14,9 @@ from typing import Final, cast
 from deltafold.contract.kinds import ErrorCode
 from deltafold.dialects import parse_request
 from deltafold.dialects.reader import ParsedRequest
-from deltafold.encoding import EncoderOptions
 from deltafold.errors.model_error import ModelError
 from deltafold.message.messages import Message
+from deltafold.streams.encoded import EncoderOptions
 
 PROTOCOLS: Final = ("openai-chat", "openai-responses", "anthropic-messages", "gemini")
 """Protocols that clients may speak."""

@@ -16,8 +16,8 @@ from deltafold.gateway.chunks import whole_answers
 from deltafold.gateway.origins import with_origins
 from deltafold.gateway.table import Upstream
 from deltafold.message.messages import Message
-from deltafold.stream_readers import AsyncTee
-from deltafold.streams import AsyncDeltaStream
+from deltafold.streams.delta_streams import AsyncDeltaStream
+from deltafold.streams.readers import AsyncTee
 
 _FINAL: Final = {ErrorCode.INVALID_REQUEST, ErrorCode.CONTENT_BLOCKED, ErrorCode.CANCELLED}
 

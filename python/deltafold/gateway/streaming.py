@@ -19,7 +19,6 @@ from starlette.types import Receive, Scope, Send
 
 from deltafold._core import DeltaBatch, Encoder, MessageDelta
 from deltafold.contract.kinds import ErrorCode
-from deltafold.encoding import encode_error
 from deltafold.errors.model_error import ModelError
 from deltafold.gateway.asking import PROTOCOLS, Asked
 from deltafold.gateway.calling import next_upstream, open_rest, open_stream
@@ -29,6 +28,7 @@ from deltafold.gateway.passing import KEEP_ALIVE, PassedBytes, can_pass, is_even
 from deltafold.gateway.splicing import Splice
 from deltafold.gateway.table import Upstream
 from deltafold.message.fallbacks import declined_calls
+from deltafold.streams.encoded import encode_error
 
 _NOT_OF_THE_UPSTREAM: Final = {
     ErrorCode.TIMEOUT,

@@ -29,7 +29,7 @@ from deltafold.contract.foreign_text import well_formed
 from deltafold.contract.kinds import DeltaKind
 from deltafold.dialects import DIALECTS
 from deltafold.message.cost import cost_of
-from deltafold.stream_core import NO_CALL, StreamCore
+from deltafold.streams.core import NO_CALL, StreamCore
 from deltafold.testing.recording import Recording
 from deltafold.testing.transport import fault_of
 from deltafold.transports.sources import Source

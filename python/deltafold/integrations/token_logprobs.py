@@ -7,8 +7,8 @@ Law: an answer whose request did not ask for log probabilities has none.
 
 from typing import Any, cast
 
-from deltafold.encoding import encode_message
 from deltafold.message.messages import Message
+from deltafold.streams.encoded import encode_message
 
 
 def entries_of(message: Message) -> list[dict[str, Any]]:

@@ -48,12 +48,12 @@ from deltafold.models.observing import CURRENT
 from deltafold.models.prepared import Prepared, asks_for_logprobs, renamed
 from deltafold.models.streaming import Streaming
 from deltafold.models.vendors import VENDORS, Vendor
-from deltafold.output_streams import AsyncOutputStream, Expected, OutputStream
-from deltafold.outputs import Output
 from deltafold.repairs.repairing import is_plain
 from deltafold.specs.tool_specs import ToolSpec
-from deltafold.stream_readers import AsyncTee, Tee
-from deltafold.streams import AsyncDeltaStream, DeltaStream
+from deltafold.streams.delta_streams import AsyncDeltaStream, DeltaStream
+from deltafold.streams.output_streams import AsyncOutputStream, Expected, OutputStream
+from deltafold.streams.outputs import Output
+from deltafold.streams.readers import AsyncTee, Tee
 from deltafold.transports.http import ClientKind
 from deltafold.transports.requests import PreparedRequest
 from deltafold.transports.sdks import Sdk
@@ -61,7 +61,7 @@ from deltafold.transports.timeouts import Timeouts
 
 if TYPE_CHECKING:
     from deltafold.models.output_request import OutputRequest
-    from deltafold.stream_core import ChoicesOptions, DecoderOptions
+    from deltafold.streams.core import ChoicesOptions, DecoderOptions
 
 ConfigT = TypeVar("ConfigT", bound=ModelConfig)
 

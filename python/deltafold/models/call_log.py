@@ -17,7 +17,7 @@ from typing import Final
 from deltafold.errors.model_error import ModelError
 from deltafold.message.messages import Meta
 from deltafold.models.calls import CallFacts, Telemetry
-from deltafold.stream_core import Observer, StreamCore
+from deltafold.streams.core import Observer, StreamCore
 from deltafold.transports.secrets import shown_url
 
 LOGGER: Final = logging.getLogger("deltafold")

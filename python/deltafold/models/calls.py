@@ -23,7 +23,7 @@ from deltafold.repairs.problems import HistoryError, Report
 from deltafold.repairs.repairing import RepairPolicy
 from deltafold.repairs.repairing import repair as mend
 from deltafold.specs.tool_specs import ToolChoice, ToolSpec
-from deltafold.stream_core import Observer
+from deltafold.streams.core import Observer
 from deltafold.transports.requests import PreparedRequest
 
 if TYPE_CHECKING:

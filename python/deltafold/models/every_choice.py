@@ -10,11 +10,11 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from deltafold.choices import ChoiceMessages
 from deltafold.errors.mapper import ErrorMapper
 from deltafold.errors.model_error import ModelError
 from deltafold.message.messages import Message
-from deltafold.stream_core import CallerError, ChoicesOptions
+from deltafold.streams.choices import ChoiceMessages
+from deltafold.streams.core import CallerError, ChoicesOptions
 from deltafold.transports.secrets import Redactor
 from deltafold.transports.sources import AsyncSource
 

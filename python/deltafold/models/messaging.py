@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, overload
 
 from deltafold.contract.exceptions import MisuseError
 from deltafold.errors.model_error import ModelError
-from deltafold.events import EventMaker, StreamEvent
 from deltafold.message.messages import Message, Role, TextPart
 from deltafold.models.calls import Messages, Tools
 from deltafold.models.prepared import Prepared
-from deltafold.outputs import Answer, Output, P, T
-from deltafold.stream_readers import AsyncTee, Tee
-from deltafold.streams import AsyncDeltaStream, DeltaStream
+from deltafold.streams.delta_streams import AsyncDeltaStream, DeltaStream
+from deltafold.streams.events import EventMaker, StreamEvent
+from deltafold.streams.outputs import Answer, Output, P, T
+from deltafold.streams.readers import AsyncTee, Tee
 from deltafold.transports.http import ClientKind
 
 if TYPE_CHECKING:

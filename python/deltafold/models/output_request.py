@@ -17,11 +17,11 @@ from typing import Any, Final, Generic
 from deltafold.contract.exceptions import MisuseError
 from deltafold.dialects.reasoning import claude_version, is_claude_thinking
 from deltafold.dialects.settings import ModelConfig
-from deltafold.output_streams import Expected
-from deltafold.outputs import Output, P, T
 from deltafold.specs.output_schema import OutputSchema
 from deltafold.specs.strict_schema import LIMITS, strict_schema
 from deltafold.specs.tool_specs import ToolChoice, ToolSpec
+from deltafold.streams.output_streams import Expected
+from deltafold.streams.outputs import Output, P, T
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,9 +26,9 @@ from deltafold.models.clients import Caller
 from deltafold.models.hooks import RequestContext, RequestHook
 from deltafold.models.info import RequestMetadata
 from deltafold.models.json_body import encoded
-from deltafold.output_streams import Expected
 from deltafold.specs.tool_specs import ToolSpec
-from deltafold.stream_core import CallContext, CallerError, DecoderOptions, M, Observer
+from deltafold.streams.core import CallContext, CallerError, DecoderOptions, M, Observer
+from deltafold.streams.output_streams import Expected
 from deltafold.transports.requests import PreparedRequest
 from deltafold.transports.secrets import Redactor
 from deltafold.transports.sources import AsyncSource, Source

@@ -21,10 +21,10 @@ from deltafold.models.calls import (
 )
 from deltafold.models.messaging import Messaging
 from deltafold.models.prepared import Prepared
-from deltafold.output_streams import AsyncOutputStream, OutputStream
-from deltafold.outputs import Output, P, T
-from deltafold.stream_readers import AsyncTee, Tee
-from deltafold.streams import AsyncDeltaStream, DeltaStream
+from deltafold.streams.delta_streams import AsyncDeltaStream, DeltaStream
+from deltafold.streams.output_streams import AsyncOutputStream, OutputStream
+from deltafold.streams.outputs import Output, P, T
+from deltafold.streams.readers import AsyncTee, Tee
 from deltafold.transports.http import ClientKind
 
 _Any: TypeAlias = Any

@@ -10,8 +10,8 @@ from pathlib import PurePath
 from typing import Final
 
 from deltafold._core import dialect_names
-from deltafold.bodies import detect
 from deltafold.contract.exceptions import MisuseError
+from deltafold.streams.bodies import detect
 from deltafold.testing.recording import Recording
 
 HEAD: Final = b'{"recording"'

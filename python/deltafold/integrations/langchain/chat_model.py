@@ -32,7 +32,6 @@ from pydantic import ConfigDict, Field, PrivateAttr, SecretStr, model_validator
 
 from deltafold._core import DeltaBatch
 from deltafold.dialects.reasoning import is_claude_thinking
-from deltafold.encoding import message_deltas
 from deltafold.integrations.langchain.answers import Chunks, Event, Events, message_of
 from deltafold.integrations.langchain.failures import exception_of
 from deltafold.integrations.langchain.history import conversation_of
@@ -46,7 +45,8 @@ from deltafold.integrations.langchain.tools import bound_tools, choice_of, specs
 from deltafold.message.messages import Message
 from deltafold.models.base import Model
 from deltafold.models.loading import load_model
-from deltafold.streams import AsyncDeltaStream, DeltaStream
+from deltafold.streams.delta_streams import AsyncDeltaStream, DeltaStream
+from deltafold.streams.encoded import message_deltas
 from deltafold.transports.timeouts import Timeouts
 
 _Opened: TypeAlias = tuple[DeltaStream, Iterator[DeltaBatch], list[DeltaBatch]]

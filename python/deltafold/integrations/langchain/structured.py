@@ -23,8 +23,8 @@ from langchain_core.utils.pydantic import is_basemodel_subclass
 
 from deltafold.models.base import Model
 from deltafold.models.output_request import mechanism_of, output_request
-from deltafold.outputs import Output
 from deltafold.specs.output_schema import OutputSchema
+from deltafold.streams.outputs import Output
 
 Method: TypeAlias = Literal["json_schema", "function_calling", "json_mode"]
 

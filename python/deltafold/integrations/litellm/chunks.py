@@ -18,10 +18,10 @@ from litellm import ModelResponse
 from litellm.types.utils import ModelResponseStream, Usage
 
 from deltafold._core import DeltaBatch, Encoder
-from deltafold.encoding import encode_message
 from deltafold.integrations.carried import MEMBER
 from deltafold.integrations.outlines import Outline, is_plain, outline_of
 from deltafold.message.messages import Message
+from deltafold.streams.encoded import encode_message
 
 Event: TypeAlias = dict[str, Any]
 

@@ -23,7 +23,6 @@ from openai.types.responses.response_prompt_param import ResponsePromptParam
 
 from deltafold.contract.exceptions import MisuseError
 from deltafold.contract.usage import Usage as Counts
-from deltafold.encoding import message_deltas
 from deltafold.errors.model_error import ModelError
 from deltafold.integrations.openai_agents.events import Events
 from deltafold.integrations.openai_agents.failures import advice_of, exception_of, model_error_of
@@ -37,6 +36,7 @@ from deltafold.integrations.openai_agents.requests import (
 from deltafold.message.messages import Message
 from deltafold.models.base import Model
 from deltafold.models.loading import load_model
+from deltafold.streams.encoded import message_deltas
 
 
 class DeltafoldAgentsModel(AgentsModel):

@@ -27,7 +27,6 @@ from pydantic_ai.native_tools import AbstractNativeTool
 from pydantic_ai.profiles import ModelProfile, ModelProfileSpec
 from pydantic_ai.settings import ModelSettings
 
-from deltafold.encoding import message_deltas
 from deltafold.errors.model_error import ModelError
 from deltafold.integrations.pydantic_ai.failures import exception_of
 from deltafold.integrations.pydantic_ai.history import conversation_of
@@ -43,6 +42,7 @@ from deltafold.integrations.pydantic_ai.streaming import DeltafoldStreamedRespon
 from deltafold.message.messages import Message
 from deltafold.models.base import Model as DeltafoldClient
 from deltafold.specs.tool_specs import ToolChoice, ToolSpec
+from deltafold.streams.encoded import message_deltas
 
 if TYPE_CHECKING:
     from pydantic_ai._run_context import RunContext

@@ -35,7 +35,7 @@ from deltafold.integrations.pydantic_ai.native_tools import parts_of_whole
 from deltafold.integrations.token_logprobs import entries_of
 from deltafold.message.fallbacks import is_boundary
 from deltafold.message.messages import Message
-from deltafold.streams import AsyncDeltaStream
+from deltafold.streams.delta_streams import AsyncDeltaStream
 
 if TYPE_CHECKING:
     from deltafold._core import MessageDelta

@@ -23,8 +23,8 @@ from deltafold.errors.mapper import ErrorMapper
 from deltafold.errors.model_error import ModelError
 from deltafold.message import data_types
 from deltafold.message.notebook import stream_html
-from deltafold.stream_core import CallContext, DecoderOptions, ForeignCall, Status
-from deltafold.stream_readers import (
+from deltafold.streams.core import CallContext, DecoderOptions, ForeignCall, Status
+from deltafold.streams.readers import (
     AsyncReader,
     AsyncTee,
     AwaitedTexts,

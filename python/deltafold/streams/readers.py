@@ -16,11 +16,10 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, ClassVar, Generic, NoReturn, Self, TypeAlias, TypeVar, cast
 
-from deltafold import excerpts
 from deltafold._core import OVER, DeltaBatch
 from deltafold.errors.mapper import ErrorMapper
 from deltafold.message.notebook import display_live
-from deltafold.stream_core import (
+from deltafold.streams.core import (
     NO_CALL,
     CallContext,
     CallerError,
@@ -30,6 +29,7 @@ from deltafold.stream_core import (
     StreamCore,
     finished,
 )
+from deltafold.streams.delta_streams import excerpts
 from deltafold.transports.draining import adrain, drain
 from deltafold.transports.responses import source_of_chunks
 from deltafold.transports.sources import AsyncSource, Source

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, Literal, TypeAlias, cast
 
 from deltafold._core import MessageAssembler
-from deltafold.outputs import WRAPPED, Output, P, T
-from deltafold.streams import AsyncDeltaStream, DeltaStream
+from deltafold.streams.delta_streams import AsyncDeltaStream, DeltaStream
+from deltafold.streams.outputs import WRAPPED, Output, P, T
 from deltafold.transports.sources import AsyncSource, Source
 
 Path: TypeAlias = tuple[str | int, ...]

@@ -8,7 +8,6 @@ Laws: those of `streams.py`; a body in one piece is folded with the GIL released
 from collections.abc import AsyncIterable, Iterable
 from typing import Final, Unpack, cast
 
-from deltafold import excerpts
 from deltafold._core import (
     Decoder,
     Fold,
@@ -17,11 +16,11 @@ from deltafold._core import (
     fold_bodies,
     fold_chunks,
 )
-from deltafold.bodies import whole_body
 from deltafold.errors.model_error import ModelError
 from deltafold.message import data_types
-from deltafold.stream_core import DecoderOptions
-from deltafold.streams import astream, stream
+from deltafold.streams.bodies import whole_body
+from deltafold.streams.core import DecoderOptions
+from deltafold.streams.delta_streams import astream, excerpts, stream
 from deltafold.transports.unready import LineWatch
 
 __all__ = ["Fold", "afold", "fold", "fold_many"]

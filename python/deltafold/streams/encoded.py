@@ -31,7 +31,6 @@ from deltafold._core import (
     encode_body,
     encode_choices_body,
 )
-from deltafold.bodies import decode_response, whole_body
 from deltafold.contract.exceptions import MisuseError
 from deltafold.contract.foreign_text import well_formed
 from deltafold.contract.kinds import EncoderTool, FinishReason
@@ -39,7 +38,8 @@ from deltafold.errors.mapper import ErrorMapper
 from deltafold.errors.model_error import ModelError
 from deltafold.message import data_types
 from deltafold.message.parts import MessagePart, TextPart, ThinkingPart, ToolCallPart
-from deltafold.pauses import with_pauses
+from deltafold.streams.bodies import decode_response, whole_body
+from deltafold.streams.pauses import with_pauses
 
 __all__ = [
     "EncodedBody",

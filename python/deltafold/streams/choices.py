@@ -10,9 +10,9 @@ from collections.abc import AsyncIterable, Iterable, Mapping
 from typing import Unpack, cast
 
 from deltafold._core import ChoicesDecoder, DeltaBatch, MessageAssembler, fold_body_choices
-from deltafold.bodies import whole_body
 from deltafold.errors.mapper import ErrorMapper
-from deltafold.stream_core import ChoicesOptions, is_misuse
+from deltafold.streams.bodies import whole_body
+from deltafold.streams.core import ChoicesOptions, is_misuse
 
 __all__ = ["ChoicesDecoder", "afold_choices", "fold_choices"]
 

@@ -25,7 +25,7 @@ from typing import (
     TypeVar,
 )
 
-from deltafold import _core, excerpts
+from deltafold import _core
 from deltafold._core import (
     FIRST_REFUSAL,
     OVER,
@@ -35,13 +35,14 @@ from deltafold._core import (
     StreamTimes,
     set_late_fields,
 )
-from deltafold.call_facts import call_facts, cost_of_answer
 from deltafold.contract.exceptions import DeltafoldError, MisuseError
 from deltafold.contract.foreign_text import well_formed
 from deltafold.contract.kinds import DeltaKind, ErrorCode
 from deltafold.errors.mapper import ErrorFields, ErrorMapper
 from deltafold.errors.model_error import ModelError
 from deltafold.message import data_types
+from deltafold.streams.call_facts import call_facts, cost_of_answer
+from deltafold.streams.delta_streams import excerpts
 from deltafold.transports.headers import RawHeaders
 from deltafold.transports.response_info import ResponseHook, ResponseInfo
 from deltafold.transports.responses import http_response
@@ -165,7 +166,7 @@ class ForeignCall(CallContext):
 
 _OK: Final = 200
 _OWN_MODULES: Final = frozenset(
-    {__name__, "deltafold.stream_readers", "deltafold.transports.timeouts"}
+    {__name__, "deltafold.streams.readers", "deltafold.transports.timeouts"}
 )
 
 

@@ -1,0 +1,1 @@
+"""Streams and bodies: read as deltas, text or messages, and written in any protocol."""

@@ -1,0 +1,56 @@
+"""Blocks: messages, their parts and their sources in the content form of the Messages API."""
+
+from deltafold.blocks.content import (
+    Base64Source,
+    Block,
+    ContentBlock,
+    DocumentBlock,
+    FileSource,
+    ImageBlock,
+    OtherBlock,
+    OtherSource,
+    PlainTextSource,
+    RedactedThinkingBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    UrlSource,
+    block_from_dict,
+)
+from deltafold.blocks.messages import (
+    AssistantMessage,
+    ProgressMessage,
+    UserMessage,
+    messages_from_dict,
+    messages_of_content,
+    normalized,
+)
+from deltafold.blocks.parts import block_of, part_of
+
+__all__ = [
+    "AssistantMessage",
+    "Base64Source",
+    "Block",
+    "ContentBlock",
+    "DocumentBlock",
+    "FileSource",
+    "ImageBlock",
+    "OtherBlock",
+    "OtherSource",
+    "PlainTextSource",
+    "ProgressMessage",
+    "RedactedThinkingBlock",
+    "TextBlock",
+    "ThinkingBlock",
+    "ToolResultBlock",
+    "ToolUseBlock",
+    "UrlSource",
+    "UserMessage",
+    "block_from_dict",
+    "block_of",
+    "messages_from_dict",
+    "messages_of_content",
+    "normalized",
+    "part_of",
+]

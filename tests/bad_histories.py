@@ -22,8 +22,8 @@ from deltafold import (
     ToolCallPart,
     ToolResultPart,
 )
-from deltafold.repairs.problems import REFUSED_BY
-from deltafold.repairs.problems import ProblemCode as Code
+from deltafold.dialects.repairs.problems import REFUSED_BY
+from deltafold.dialects.repairs.problems import ProblemCode as Code
 
 ASKED = Message.user("Weather?")
 HOLOGRAM = ProviderPart(dialect="gemini-interactions", block={"type": "hologram"})

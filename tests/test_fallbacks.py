@@ -27,11 +27,11 @@ from deltafold import (
 )
 from deltafold.conversation.entries import ModelOutputEntry
 from deltafold.dialects import dialect_of
+from deltafold.dialects.repairs.repair import check, repair
 from deltafold.errors.model_error import ModelError
 from deltafold.gateway import create_app
 from deltafold.message.cost import cost_of
 from deltafold.message.fallbacks import calls_before_fallback
-from deltafold.repairs.repairing import check, repair
 from deltafold.streams.bodies import decode_response
 from deltafold.streams.outputs import Output
 from deltafold.testing import Recording, ReplayServer

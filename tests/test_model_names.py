@@ -13,9 +13,9 @@ import deltafold
 from conversations import DIALECTS
 from deltafold import Message, MessageAssembler, ThinkingPart
 from deltafold.dialects.model_names import ModelName, canonical_model, is_state_of, same_model
+from deltafold.dialects.repairs.problems import ProblemCode
+from deltafold.dialects.repairs.repair import check, repair
 from deltafold.models.known_models import known_model
-from deltafold.repairs.problems import ProblemCode
-from deltafold.repairs.repairing import check, repair
 from signed_answers import SIGNED, Signed
 
 SAME = (

@@ -26,8 +26,8 @@ from deltafold import (
     parse_request,
 )
 from deltafold.dialects import dialect_of
-from deltafold.repairs.problems import REFUSED_BY, ProblemCode
-from deltafold.repairs.repairing import MISSING_STATUS, RepairPolicy, check, repair
+from deltafold.dialects.repairs.problems import REFUSED_BY, ProblemCode
+from deltafold.dialects.repairs.repair import MISSING_STATUS, RepairPolicy, check, repair
 from lines import lines_of
 from strict_providers import refuse
 

@@ -23,7 +23,7 @@ from deltafold import (
     ToolResultPart,
 )
 from deltafold.dialects import dialect_of
-from deltafold.repairs.repairing import check, repair
+from deltafold.dialects.repairs.repair import check, repair
 from strict_providers import refuse
 
 State: TypeAlias = dict[str, object] | None

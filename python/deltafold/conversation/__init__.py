@@ -101,8 +101,8 @@ from deltafold.conversation.widgets import (
     Widget,
     WidgetRenderContext,
 )
-from deltafold.repairs.problems import HistoryError, Problem, ProblemCode, Report
-from deltafold.repairs.repairing import RepairPolicy, check, repair
+from deltafold.dialects.repairs.problems import HistoryError, Problem, ProblemCode, Report
+from deltafold.dialects.repairs.repair import RepairPolicy, check, repair
 
 __all__ = [
     "INTERRUPTED",

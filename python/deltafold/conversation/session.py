@@ -12,9 +12,9 @@ from typing import Self
 from deltafold.conversation.entries import HistoryEntry, StoredEntry
 from deltafold.conversation.log import Clock, ConversationLog, SessionError
 from deltafold.conversation.projection import recorded_messages
+from deltafold.dialects.repairs.problems import Report
+from deltafold.dialects.repairs.repair import RepairPolicy, repair
 from deltafold.message.messages import Message
-from deltafold.repairs.problems import Report
-from deltafold.repairs.repairing import RepairPolicy, repair
 
 
 class Session:

@@ -48,9 +48,9 @@ from deltafold.conversation.widgets import (
     Widget,
     WidgetRenderContext,
 )
+from deltafold.dialects.repairs.problems import Report
+from deltafold.dialects.repairs.repair import RepairPolicy, repair
 from deltafold.message.messages import Message
-from deltafold.repairs.problems import Report
-from deltafold.repairs.repairing import RepairPolicy, repair
 
 DEFAULT_INSTRUCTION: Final = "You are a helpful assistant."
 LIVE_SCREEN_HEADING: Final = "# [Live Screen]"

@@ -17,6 +17,7 @@ from deltafold._core import Decoder
 from deltafold.contract.exceptions import MisuseError
 from deltafold.dialects import Dialect
 from deltafold.dialects.capability import Capability
+from deltafold.dialects.repairs.repair import is_plain
 from deltafold.dialects.settings import CacheConfig, ModelConfig
 from deltafold.errors.mapper import ErrorMapper
 from deltafold.message.cost import listed_model
@@ -48,7 +49,6 @@ from deltafold.models.observing import CURRENT
 from deltafold.models.prepared import Prepared, asks_for_logprobs, renamed
 from deltafold.models.streaming import Streaming
 from deltafold.models.vendors import VENDORS, Vendor
-from deltafold.repairs.repairing import is_plain
 from deltafold.specs.tool_specs import ToolSpec
 from deltafold.streams.delta_streams import AsyncDeltaStream, DeltaStream
 from deltafold.streams.output_streams import AsyncOutputStream, Expected, OutputStream

@@ -16,12 +16,12 @@ from pydantic import BaseModel
 
 from deltafold.contract.exceptions import MisuseError
 from deltafold.dialects import Dialect, parse_request
+from deltafold.dialects.repairs.problems import HistoryError, Report
+from deltafold.dialects.repairs.repair import RepairPolicy
+from deltafold.dialects.repairs.repair import repair as mend
 from deltafold.dialects.settings import ModelConfig
 from deltafold.message.messages import Message, Role, TextPart, message_of_text
 from deltafold.models.info import RequestMetadata
-from deltafold.repairs.problems import HistoryError, Report
-from deltafold.repairs.repairing import RepairPolicy
-from deltafold.repairs.repairing import repair as mend
 from deltafold.specs.tool_specs import ToolChoice, ToolSpec
 from deltafold.streams.core import Observer
 from deltafold.transports.requests import PreparedRequest

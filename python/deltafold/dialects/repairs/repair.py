@@ -27,6 +27,27 @@ from deltafold.dialects.found_tools import tools_said
 from deltafold.dialects.handovers import is_state_after
 from deltafold.dialects.media import source_of
 from deltafold.dialects.model_names import is_state_of
+from deltafold.dialects.repairs.lone_reasoning import followers, with_followers
+from deltafold.dialects.repairs.pieces import (
+    Piece,
+    Turn,
+    as_message,
+    as_said,
+    holds_something,
+    home,
+    id_of,
+    is_answer,
+    is_blank,
+    is_said_by_user,
+    opening_beside,
+    speaks,
+)
+from deltafold.dialects.repairs.problems import REFUSED_BY, Problem, ProblemCode, Report
+from deltafold.dialects.repairs.server_tools import (
+    block_without_caller,
+    mark_unpaired,
+    without_caller,
+)
 from deltafold.dialects.replay import blanks_between_thinking, compact
 from deltafold.message.call_pairs import answered_calls
 from deltafold.message.fallbacks import last_boundary
@@ -44,23 +65,6 @@ from deltafold.message.messages import (
     ToolCallPart,
     ToolResultPart,
 )
-from deltafold.repairs.lone_reasoning import followers, with_followers
-from deltafold.repairs.pieces import (
-    Piece,
-    Turn,
-    as_message,
-    as_said,
-    holds_something,
-    home,
-    id_of,
-    is_answer,
-    is_blank,
-    is_said_by_user,
-    opening_beside,
-    speaks,
-)
-from deltafold.repairs.problems import REFUSED_BY, Problem, ProblemCode, Report
-from deltafold.repairs.server_tools import block_without_caller, mark_unpaired, without_caller
 
 MISSING_RESULT: Final = "No result: the call was never finished."
 MISSING_STATUS: Final = "missing"

@@ -16,8 +16,8 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
 from deltafold.contract.kinds import json_object
+from deltafold.dialects.repairs.pieces import Piece, Turn
 from deltafold.message.messages import ProviderPart, Role, TextPart, ToolCallPart, ToolResultPart
-from deltafold.repairs.pieces import Piece, Turn
 
 _Side: TypeAlias = tuple[Literal["use", "result"], str, object]
 """Which side of a pair a block is, what pairs it with the other side, and the name of the tool."""

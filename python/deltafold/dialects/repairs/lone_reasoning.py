@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from deltafold.contract.kinds import json_object
 from deltafold.dialects.acceptance import answer_needs_its_id
 from deltafold.dialects.model_names import is_state_of
+from deltafold.dialects.repairs.pieces import Piece, Turn, follows
 from deltafold.message.messages import MessagePart, ProviderPart, TextPart, ThinkingPart
-from deltafold.repairs.pieces import Piece, Turn, follows
 
 
 def followers(speakers: Sequence[Turn], dialect: str) -> list[MessagePart | None]:

@@ -36,7 +36,7 @@ help: ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1@/p' $(firstword $(MAKEFILE_LIST)) | awk -F@ '{ printf "%-22s %s\n", $$1, $$2 }'
 
 demo: .venv-demo/installed ## adapters stream recordings from a loopback server, then an agent works with two of them
-	.venv-demo/bin/python -m deltafold.demo
+	.venv-demo/bin/python -m deltafold.cli.demo
 	.venv-demo/bin/python examples/agent_loop.py
 
 test: .venv-test/installed ## Rust tests, Python tests against the installed wheel, the instruction gate

@@ -13,7 +13,7 @@ CELLS = (
     import time
     import deltafold
     from recordings import ROOT
-    recordings = ROOT / "python/deltafold/demo/recordings"
+    recordings = ROOT / "python/deltafold/cli/demo/recordings"
     body = (recordings / "anthropic-messages.tool-call.sse").read_bytes()
     cut = (recordings / "anthropic-messages.cut.sse").read_bytes()
     """,

@@ -1,7 +1,7 @@
 """The demonstration's clients of three protocols get the same answer."""
 
-import deltafold.demo.__main__ as demo
-from deltafold.demo.protocols import show
+import deltafold.cli.demo.__main__ as demo
+from deltafold.cli.demo.protocols import show
 
 
 def test_three_clients_read_the_same_answer_in_their_own_events() -> None:

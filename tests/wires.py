@@ -7,7 +7,7 @@ from typing import Final
 from deltafold.testing import Recording, ReplayServer, answer
 from deltafold.testing.answers import ScriptedCall
 
-_RECORDINGS = resources.files("deltafold.demo") / "recordings"
+_RECORDINGS = resources.files("deltafold.cli.demo") / "recordings"
 
 ANTHROPIC: Final = (_RECORDINGS / "anthropic-messages.tool-call.sse").read_bytes()
 ANTHROPIC_CUT: Final = (_RECORDINGS / "anthropic-messages.cut.sse").read_bytes()

@@ -20,7 +20,7 @@ from deltafold.inspector.inspection import ShownDelta
 from deltafold.testing import Recording
 
 ROOT: Final = Path(__file__).parents[1]
-RECORDING: Final = "python/deltafold/demo/recordings/anthropic-messages.tool-call.sse"
+RECORDING: Final = "python/deltafold/cli/demo/recordings/anthropic-messages.tool-call.sse"
 PICTURE: Final = ROOT / "docs" / "stream.svg"
 
 WIDTH: Final = 960

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from deltafold import Message, ModelError
 
 if TYPE_CHECKING:
-    from deltafold.demo import protocols
+    from deltafold.cli.demo import protocols
 
 MISSING = "the demo calls through the real SDK clients: pip install 'deltafold[demo]'"
 
@@ -36,7 +36,7 @@ class Scene:
     @property
     def body(self) -> bytes:
         """The recording's bytes."""
-        return (resources.files("deltafold.demo") / "recordings" / self.file).read_bytes()
+        return (resources.files("deltafold.cli.demo") / "recordings" / self.file).read_bytes()
 
 
 SCENES = (
@@ -50,7 +50,7 @@ SCENES = (
 def main() -> int:
     """Show all scenes; returns the exit code."""
     try:
-        from deltafold.demo import play, protocols, speed  # noqa: PLC0415 - they import the extra's packages
+        from deltafold.cli.demo import play, protocols, speed  # noqa: PLC0415 - they import the extra's packages
     except ModuleNotFoundError as missing:
         print(f"deltafold: {missing.name} is not installed; {MISSING}", file=sys.stderr)
         return 1

@@ -36,7 +36,7 @@ from deltafold.conversation import (
     estimate_tokens,
     tool_message,
 )
-from deltafold.conversation.plan import CUT_SHARE
+from deltafold.conversation.context.plan import CUT_SHARE
 from lines import lines_of
 
 # Settings and runs.

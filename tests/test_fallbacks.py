@@ -25,7 +25,7 @@ from deltafold import (
     ToolCallPart,
     Transcoder,
 )
-from deltafold.conversation.entries import ModelOutputEntry
+from deltafold.conversation.history.entries import ModelOutputEntry
 from deltafold.dialects import dialect_of
 from deltafold.dialects.repairs.repair import check, repair
 from deltafold.errors.model_error import ModelError

@@ -96,8 +96,8 @@ from deltafold.contract.kinds import (
     FinishReason as FinishReason,
 )
 from deltafold.contract.usage import Usage as Usage
-from deltafold.conversation.agent import Agent as Agent
-from deltafold.conversation.tools import Tool as Tool
+from deltafold.conversation.agent.agent import Agent as Agent
+from deltafold.conversation.tools.tools import Tool as Tool
 from deltafold.dialects import (
     migrate_config as migrate_config,
 )

@@ -4,23 +4,46 @@ Laws: entries are frozen and only appended. The messages for a model are project
 A provider has no access to the log.
 """
 
-from deltafold.conversation.agent import Agent
-from deltafold.conversation.answering import INTERRUPTED
-from deltafold.conversation.arguments import ArgumentError, ToolArgumentParser, parse_tool_call
-from deltafold.conversation.budget import (
+from deltafold.conversation.agent.agent import Agent
+from deltafold.conversation.agent.deadline import LimitReachedError
+from deltafold.conversation.agent.executor import ToolExecutor
+from deltafold.conversation.agent.run import (
+    TRANSITIONS,
+    AgentConfig,
+    ContextConfig,
+    IllegalTransitionError,
+    LoopConfig,
+    RunState,
+    RunStatus,
+    ToolsConfig,
+)
+from deltafold.conversation.agent.run_events import AgentEvent, AgentEventKind, RunResult
+from deltafold.conversation.agent.tool_turn import INTERRUPTED
+from deltafold.conversation.context.manager import (
     Compact,
     ContextBuildResult,
     ContextInput,
     ContextManager,
     ContextUpdateResult,
 )
-from deltafold.conversation.calls import (
-    ContextAttachment,
-    HistoryToolCallResult,
-    ToolCallRequest,
-    ToolCallResult,
+from deltafold.conversation.context.router import (
+    LlmRequest,
+    ModelClient,
+    ModelOutputAccumulator,
+    ModelOutputDelta,
+    ProviderClient,
+    ProviderRouter,
+    Route,
 )
-from deltafold.conversation.context import (
+from deltafold.conversation.context.state import AgentState
+from deltafold.conversation.context.tokens import CountTokens, TokenCounter, estimate_tokens
+from deltafold.conversation.context.widgets import (
+    MemoryNotebookWidget,
+    RestorableWidget,
+    Widget,
+    WidgetRenderContext,
+)
+from deltafold.conversation.history.context_messages import (
     ContextMessage,
     ModelInputMessage,
     ModelOutputMessage,
@@ -29,8 +52,7 @@ from deltafold.conversation.context import (
     ToolCallCarrier,
     ToolResultsMessage,
 )
-from deltafold.conversation.deadline import LimitReachedError
-from deltafold.conversation.entries import (
+from deltafold.conversation.history.entries import (
     CompactionEntry,
     ContextualHistoryEntry,
     HistoryEntry,
@@ -44,17 +66,16 @@ from deltafold.conversation.entries import (
     ToolResultsEntry,
     WidgetEntry,
 )
-from deltafold.conversation.executor import ToolExecutor
-from deltafold.conversation.frozen import MAX_METADATA_BYTES, FrozenMapping
-from deltafold.conversation.kinds import (
+from deltafold.conversation.history.frozen import MAX_METADATA_BYTES, FrozenMapping
+from deltafold.conversation.history.kinds import (
     CallStage,
     ContextMessageRole,
     HistoryEntryKind,
     ToolExecutionStatus,
 )
-from deltafold.conversation.log import LOG_VERSION, Clock, ConversationLog, SessionError
-from deltafold.conversation.log_file import LogFile
-from deltafold.conversation.projection import (
+from deltafold.conversation.history.log import LOG_VERSION, Clock, ConversationLog, SessionError
+from deltafold.conversation.history.log_file import LogFile
+from deltafold.conversation.history.projection import (
     ShownInput,
     ShownInstruction,
     ShownResults,
@@ -62,28 +83,8 @@ from deltafold.conversation.projection import (
     SystemInstructionMessage,
     to_messages,
 )
-from deltafold.conversation.router import (
-    LlmRequest,
-    ModelClient,
-    ModelOutputAccumulator,
-    ModelOutputDelta,
-    ProviderClient,
-    ProviderRouter,
-    Route,
-)
-from deltafold.conversation.run import (
-    TRANSITIONS,
-    AgentConfig,
-    ContextConfig,
-    IllegalTransitionError,
-    LoopConfig,
-    RunState,
-    RunStatus,
-    ToolsConfig,
-)
-from deltafold.conversation.run_entries import CallEntry, PartialEntry
-from deltafold.conversation.run_events import AgentEvent, AgentEventKind, RunResult
-from deltafold.conversation.sections import (
+from deltafold.conversation.history.run_entries import CallEntry, PartialEntry
+from deltafold.conversation.history.sections import (
     LIVE_SCREEN,
     LevelOfDetail,
     LevelOfDetailSections,
@@ -91,16 +92,19 @@ from deltafold.conversation.sections import (
     to_plain_text,
     without_live_screen,
 )
-from deltafold.conversation.session import Session
-from deltafold.conversation.state import AgentState
-from deltafold.conversation.tokens import CountTokens, TokenCounter, estimate_tokens
-from deltafold.conversation.tools import Tool, ToolDefinition, ToolOutcome, tool_message
-from deltafold.conversation.widgets import (
-    MemoryNotebookWidget,
-    RestorableWidget,
-    Widget,
-    WidgetRenderContext,
+from deltafold.conversation.history.session import Session
+from deltafold.conversation.history.tool_calls import (
+    ContextAttachment,
+    HistoryToolCallResult,
+    ToolCallRequest,
+    ToolCallResult,
 )
+from deltafold.conversation.tools.argument_parser import (
+    ArgumentError,
+    ToolArgumentParser,
+    parse_tool_call,
+)
+from deltafold.conversation.tools.tools import Tool, ToolDefinition, ToolOutcome, tool_message
 from deltafold.dialects.repairs.problems import HistoryError, Problem, ProblemCode, Report
 from deltafold.dialects.repairs.repair import RepairPolicy, check, repair
 

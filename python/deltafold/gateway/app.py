@@ -18,7 +18,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from deltafold.contract.kinds import ErrorCode
-from deltafold.conversation.tokens import TokenCounter
+from deltafold.conversation.context.tokens import TokenCounter
 from deltafold.errors.model_error import ModelError
 from deltafold.gateway.answering import error_response, respond
 from deltafold.gateway.asking import Asked, read_request, refusal

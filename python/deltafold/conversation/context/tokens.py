@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from deltafold.contract.exceptions import MisuseError
-from deltafold.conversation.image_size import HEAD_BYTES, image_size
+from deltafold.conversation.context.image_size import HEAD_BYTES, image_size
 from deltafold.dialects.media import Source, source_of
 from deltafold.dialects.reasoning import claude_version
 from deltafold.dialects.replay import result_items

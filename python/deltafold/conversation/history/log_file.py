@@ -18,9 +18,9 @@ from uuid import UUID
 
 from deltafold.contract.exceptions import MisuseError
 from deltafold.contract.kinds import json_object
-from deltafold.conversation.entries import HistoryEntry
-from deltafold.conversation.log import Clock, ConversationLog, head_of
-from deltafold.conversation.wire import entry_to_dict
+from deltafold.conversation.history.entries import HistoryEntry
+from deltafold.conversation.history.log import Clock, ConversationLog, head_of
+from deltafold.conversation.history.wire import entry_to_dict
 
 _HEAD: Final = b'{"version":'
 """The beginning of the first line of every log."""

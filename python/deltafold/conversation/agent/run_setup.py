@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from deltafold.conversation.budget import ContextManager
-from deltafold.conversation.executor import Approve
-from deltafold.conversation.router import ProviderRouter
-from deltafold.conversation.run import AgentConfig, RunState
-from deltafold.conversation.state import AgentState
-from deltafold.conversation.tools import Tool
+from deltafold.conversation.agent.executor import Approve
+from deltafold.conversation.agent.run import AgentConfig, RunState
+from deltafold.conversation.context.manager import ContextManager
+from deltafold.conversation.context.router import ProviderRouter
+from deltafold.conversation.context.state import AgentState
+from deltafold.conversation.tools.tools import Tool
 from deltafold.streams.outputs import Output
 
 

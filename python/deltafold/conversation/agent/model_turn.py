@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
 from deltafold.contract.kinds import DeltaKind
-from deltafold.conversation.answering import Answering
-from deltafold.conversation.budget import ContextInput, whole_context
-from deltafold.conversation.calls import ToolCallRequest
-from deltafold.conversation.context import ContextMessage
-from deltafold.conversation.deadline import Deadline, LimitReachedError
-from deltafold.conversation.entries import ModelOutputEntry
-from deltafold.conversation.frozen import kept_message
-from deltafold.conversation.router import LlmRequest, ModelClient, ModelOutputAccumulator
-from deltafold.conversation.run import RunStatus
-from deltafold.conversation.run_entries import PartialEntry
-from deltafold.conversation.run_events import AgentEvent, AgentEventKind
-from deltafold.conversation.run_log import begun_early, broken_answer
-from deltafold.conversation.run_setup import RunSetup
+from deltafold.conversation.agent.deadline import Deadline, LimitReachedError
+from deltafold.conversation.agent.run import RunStatus
+from deltafold.conversation.agent.run_events import AgentEvent, AgentEventKind
+from deltafold.conversation.agent.run_log import begun_early, broken_answer
+from deltafold.conversation.agent.run_setup import RunSetup
+from deltafold.conversation.agent.tool_turn import Answering
+from deltafold.conversation.context.manager import ContextInput, whole_context
+from deltafold.conversation.context.router import LlmRequest, ModelClient, ModelOutputAccumulator
+from deltafold.conversation.history.context_messages import ContextMessage
+from deltafold.conversation.history.entries import ModelOutputEntry
+from deltafold.conversation.history.frozen import kept_message
+from deltafold.conversation.history.run_entries import PartialEntry
+from deltafold.conversation.history.tool_calls import ToolCallRequest
 from deltafold.errors.model_error import ModelError
 from deltafold.message.messages import Message, ToolCallPart
 from deltafold.models.call_log import LOGGER

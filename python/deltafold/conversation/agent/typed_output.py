@@ -8,16 +8,16 @@ Laws: an output is validated once. A refusal and a cut answer are not asked for 
 
 from typing import Any, Final
 
-from deltafold.conversation.answering import told
-from deltafold.conversation.entries import (
+from deltafold.conversation.agent.run_log import newest_answer, open_calls
+from deltafold.conversation.agent.run_setup import RunSetup
+from deltafold.conversation.agent.tool_turn import told
+from deltafold.conversation.history.entries import (
     ModelInputEntry,
     ModelOutputEntry,
     ResetEntry,
     ToolResultsEntry,
 )
-from deltafold.conversation.kinds import ToolExecutionStatus
-from deltafold.conversation.run_log import newest_answer, open_calls
-from deltafold.conversation.run_setup import RunSetup
+from deltafold.conversation.history.kinds import ToolExecutionStatus
 from deltafold.errors.model_error import OutputError
 from deltafold.message.messages import Message
 

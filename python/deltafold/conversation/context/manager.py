@@ -19,25 +19,25 @@ from typing import Final, TypeAlias
 from uuid import UUID
 
 from deltafold.contract.exceptions import MisuseError
-from deltafold.conversation.context import ContextMessage
-from deltafold.conversation.entries import CompactionEntry, HistoryEntry, ModelOutputEntry
-from deltafold.conversation.plan import (
+from deltafold.conversation.context.plan import (
     Levels,
     Plan,
     before_repairs,
     behind_summaries,
     first_screens,
 )
-from deltafold.conversation.projection import (
+from deltafold.conversation.context.state import AgentState
+from deltafold.conversation.context.tokens import CountTokens, TokenCounter, estimate_tokens
+from deltafold.conversation.history.context_messages import ContextMessage
+from deltafold.conversation.history.entries import CompactionEntry, HistoryEntry, ModelOutputEntry
+from deltafold.conversation.history.projection import (
     live_screen_of,
     shown,
     to_messages,
     without_reasoning,
 )
-from deltafold.conversation.sections import LevelOfDetail
-from deltafold.conversation.state import AgentState
-from deltafold.conversation.tokens import CountTokens, TokenCounter, estimate_tokens
-from deltafold.conversation.tools import Tool
+from deltafold.conversation.history.sections import LevelOfDetail
+from deltafold.conversation.tools.tools import Tool
 from deltafold.dialects.replay import unbound_message, unsigned_message
 from deltafold.message.messages import Message
 from deltafold.specs.tool_specs import ToolSpec

@@ -18,9 +18,8 @@ from uuid import UUID, uuid4
 
 from deltafold.contract.exceptions import DeltafoldError
 from deltafold.contract.kinds import json_object
-from deltafold.conversation.agreement import agrees
-from deltafold.conversation.calls import HistoryToolCallResult, ToolCallRequest
-from deltafold.conversation.entries import (
+from deltafold.conversation.history.agreement import agrees
+from deltafold.conversation.history.entries import (
     CompactionEntry,
     HistoryEntry,
     InstructionEntry,
@@ -29,8 +28,9 @@ from deltafold.conversation.entries import (
     ResetEntry,
     ToolResultsEntry,
 )
-from deltafold.conversation.frozen import frozen_json, kept_message, thawed
-from deltafold.conversation.wire import entry_from_dict, entry_to_dict
+from deltafold.conversation.history.frozen import frozen_json, kept_message, thawed
+from deltafold.conversation.history.tool_calls import HistoryToolCallResult, ToolCallRequest
+from deltafold.conversation.history.wire import entry_from_dict, entry_to_dict
 from deltafold.message.messages import Message, Role
 
 LOG_VERSION: Final = 1

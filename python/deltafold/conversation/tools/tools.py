@@ -18,11 +18,15 @@ from typing import Any, Final, Self, TypeAlias, cast
 from pydantic import BaseModel, ValidationError
 from pydantic_core import to_jsonable_python
 
-from deltafold.conversation.arguments import ArgumentError, ToolArgumentParser
-from deltafold.conversation.calls import ContextAttachment, HistoryToolCallResult, ToolCallRequest
-from deltafold.conversation.frozen import thawed
-from deltafold.conversation.kinds import ToolExecutionStatus
-from deltafold.conversation.sections import LevelOfDetailSections
+from deltafold.conversation.history.frozen import thawed
+from deltafold.conversation.history.kinds import ToolExecutionStatus
+from deltafold.conversation.history.sections import LevelOfDetailSections
+from deltafold.conversation.history.tool_calls import (
+    ContextAttachment,
+    HistoryToolCallResult,
+    ToolCallRequest,
+)
+from deltafold.conversation.tools.argument_parser import ArgumentError, ToolArgumentParser
 from deltafold.message.messages import (
     ContentPart,
     FileRefPart,

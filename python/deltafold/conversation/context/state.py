@@ -15,9 +15,14 @@ from typing import Final, Self
 from uuid import UUID
 
 from deltafold.contract.exceptions import MisuseError
-from deltafold.conversation.calls import HistoryToolCallResult, ToolCallRequest
-from deltafold.conversation.context import ContextMessage, SystemMessage
-from deltafold.conversation.entries import (
+from deltafold.conversation.context.widgets import (
+    MemoryNotebookWidget,
+    RestorableWidget,
+    Widget,
+    WidgetRenderContext,
+)
+from deltafold.conversation.history.context_messages import ContextMessage, SystemMessage
+from deltafold.conversation.history.entries import (
     CompactionEntry,
     HistoryEntry,
     InstructionEntry,
@@ -27,10 +32,10 @@ from deltafold.conversation.entries import (
     ToolResultsEntry,
     WidgetEntry,
 )
-from deltafold.conversation.frozen import kept_message, thawed_value
-from deltafold.conversation.kinds import ToolExecutionStatus
-from deltafold.conversation.log import Clock, ConversationLog
-from deltafold.conversation.projection import (
+from deltafold.conversation.history.frozen import kept_message, thawed_value
+from deltafold.conversation.history.kinds import ToolExecutionStatus
+from deltafold.conversation.history.log import Clock, ConversationLog
+from deltafold.conversation.history.projection import (
     ShownInstruction,
     SystemInstructionMessage,
     live_screen_of,
@@ -40,14 +45,13 @@ from deltafold.conversation.projection import (
     to_messages,
     visible,
 )
-from deltafold.conversation.sections import LIVE_SCREEN, LevelOfDetail, LevelOfDetailSections
-from deltafold.conversation.tools import Tool
-from deltafold.conversation.widgets import (
-    MemoryNotebookWidget,
-    RestorableWidget,
-    Widget,
-    WidgetRenderContext,
+from deltafold.conversation.history.sections import (
+    LIVE_SCREEN,
+    LevelOfDetail,
+    LevelOfDetailSections,
 )
+from deltafold.conversation.history.tool_calls import HistoryToolCallResult, ToolCallRequest
+from deltafold.conversation.tools.tools import Tool
 from deltafold.dialects.repairs.problems import Report
 from deltafold.dialects.repairs.repair import RepairPolicy, repair
 from deltafold.message.messages import Message

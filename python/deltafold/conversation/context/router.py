@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
 from deltafold._core import DeltaBatch, MessageAssembler, MessageDelta
 from deltafold.contract.exceptions import MisuseError
 from deltafold.contract.usage import Usage
-from deltafold.conversation.context import ContextMessage
-from deltafold.conversation.entries import ModelInvocationDescriptor, ModelOutputEntry
-from deltafold.conversation.frozen import FrozenMapping, thawed
-from deltafold.conversation.projection import shared_messages
+from deltafold.conversation.history.context_messages import ContextMessage
+from deltafold.conversation.history.entries import ModelInvocationDescriptor, ModelOutputEntry
+from deltafold.conversation.history.frozen import FrozenMapping, thawed
+from deltafold.conversation.history.projection import shared_messages
 from deltafold.errors.model_error import ModelError
 from deltafold.message.messages import Message
 from deltafold.streams.call_facts import cost_of_answer
 from deltafold.streams.delta_streams import AsyncDeltaStream
 
 if TYPE_CHECKING:
-    from deltafold.conversation.tools import Tool
+    from deltafold.conversation.tools.tools import Tool
     from deltafold.models.base import Model
     from deltafold.specs.tool_specs import ToolSpec
 

@@ -8,16 +8,20 @@ them, and models are shown the change.
 
 from collections.abc import Sequence
 
-from deltafold.conversation.calls import ContextAttachment, HistoryToolCallResult, status_of
-from deltafold.conversation.entries import (
+from deltafold.conversation.history.entries import (
     HistoryEntry,
     InstructionEntry,
     ModelInputEntry,
     ModelOutputEntry,
     ToolResultsEntry,
 )
-from deltafold.conversation.frozen import kept_message
-from deltafold.conversation.sections import LevelOfDetailSections, without_live_screen
+from deltafold.conversation.history.frozen import kept_message
+from deltafold.conversation.history.sections import LevelOfDetailSections, without_live_screen
+from deltafold.conversation.history.tool_calls import (
+    ContextAttachment,
+    HistoryToolCallResult,
+    status_of,
+)
 from deltafold.dialects.replay import result_items, result_text
 from deltafold.message.fallbacks import served_calls
 from deltafold.message.messages import (

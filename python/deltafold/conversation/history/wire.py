@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 from pydantic import TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
 
-from deltafold.conversation.entries import (
+from deltafold.conversation.history.entries import (
     CompactionEntry,
     HistoryEntry,
     InstructionEntry,
@@ -24,9 +24,9 @@ from deltafold.conversation.entries import (
     ToolResultsEntry,
     WidgetEntry,
 )
-from deltafold.conversation.frozen import kept_message
-from deltafold.conversation.kinds import HistoryEntryKind
-from deltafold.conversation.run_entries import CallEntry, PartialEntry
+from deltafold.conversation.history.frozen import kept_message
+from deltafold.conversation.history.kinds import HistoryEntryKind
+from deltafold.conversation.history.run_entries import CallEntry, PartialEntry
 from deltafold.message.messages import Message
 
 CLASSES: Final[Mapping[HistoryEntryKind, type[HistoryEntry]]] = {

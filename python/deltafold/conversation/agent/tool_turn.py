@@ -11,18 +11,18 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from deltafold.conversation.arguments import ArgumentError
-from deltafold.conversation.calls import HistoryToolCallResult, ToolCallRequest
-from deltafold.conversation.entries import ToolResultsEntry
-from deltafold.conversation.executor import ToolExecutor
-from deltafold.conversation.kinds import CallStage, ToolExecutionStatus
-from deltafold.conversation.projection import to_messages
-from deltafold.conversation.run_entries import CallEntry
-from deltafold.conversation.run_events import AgentEvent, AgentEventKind
-from deltafold.conversation.run_log import Stages, last_answer, stages_of
-from deltafold.conversation.run_setup import RunSetup
-from deltafold.conversation.sections import LevelOfDetailSections
-from deltafold.conversation.tools import Tool, as_text
+from deltafold.conversation.agent.executor import ToolExecutor
+from deltafold.conversation.agent.run_events import AgentEvent, AgentEventKind
+from deltafold.conversation.agent.run_log import Stages, last_answer, stages_of
+from deltafold.conversation.agent.run_setup import RunSetup
+from deltafold.conversation.history.entries import ToolResultsEntry
+from deltafold.conversation.history.kinds import CallStage, ToolExecutionStatus
+from deltafold.conversation.history.projection import to_messages
+from deltafold.conversation.history.run_entries import CallEntry
+from deltafold.conversation.history.sections import LevelOfDetailSections
+from deltafold.conversation.history.tool_calls import HistoryToolCallResult, ToolCallRequest
+from deltafold.conversation.tools.argument_parser import ArgumentError
+from deltafold.conversation.tools.tools import Tool, as_text
 from deltafold.message.messages import Message
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from typing import Annotated, ClassVar
 
 from pydantic import ConfigDict, Field
 
-from deltafold.conversation.fields import WIRE, JsonMapping, KeptSections
-from deltafold.conversation.frozen import KEPT_PART, frozen_json
-from deltafold.conversation.kinds import ToolExecutionStatus
-from deltafold.conversation.sections import (
+from deltafold.conversation.history.fields import WIRE, JsonMapping, KeptSections
+from deltafold.conversation.history.frozen import KEPT_PART, frozen_json
+from deltafold.conversation.history.kinds import ToolExecutionStatus
+from deltafold.conversation.history.sections import (
     LevelOfDetailSections,
     Section,
     check_sections,

@@ -18,12 +18,12 @@ from datetime import timedelta
 from typing import Any, Final, TypeAlias
 
 from deltafold.contract.exceptions import MisuseError
-from deltafold.conversation.arguments import ArgumentError
-from deltafold.conversation.calls import HistoryToolCallResult, ToolCallRequest
-from deltafold.conversation.kinds import ToolExecutionStatus
-from deltafold.conversation.run import RunState, RunStatus
-from deltafold.conversation.sections import to_plain_text
-from deltafold.conversation.tools import Execute, Tool, ToolOutcome
+from deltafold.conversation.agent.run import RunState, RunStatus
+from deltafold.conversation.history.kinds import ToolExecutionStatus
+from deltafold.conversation.history.sections import to_plain_text
+from deltafold.conversation.history.tool_calls import HistoryToolCallResult, ToolCallRequest
+from deltafold.conversation.tools.argument_parser import ArgumentError
+from deltafold.conversation.tools.tools import Execute, Tool, ToolOutcome
 from deltafold.message.messages import ToolCallPart
 from deltafold.specs.tool_specs import ToolSpec
 

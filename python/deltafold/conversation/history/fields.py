@@ -9,8 +9,8 @@ from typing import Annotated, Final, cast
 from pydantic import BeforeValidator, ConfigDict, PlainSerializer, PlainValidator
 from pydantic.alias_generators import to_camel
 
-from deltafold.conversation.frozen import thawed_value
-from deltafold.conversation.sections import LevelOfDetailSections
+from deltafold.conversation.history.frozen import thawed_value
+from deltafold.conversation.history.sections import LevelOfDetailSections
 from deltafold.message.messages import Message
 
 WIRE: Final = ConfigDict(

@@ -15,16 +15,15 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, Generic, TypeAlias, TypeVar
 from uuid import UUID, uuid5
 
-from deltafold.conversation.agreement import agrees_with, own_message
-from deltafold.conversation.calls import ContextAttachment, ToolCallRequest, ToolCallResult
-from deltafold.conversation.context import (
+from deltafold.conversation.history.agreement import agrees_with, own_message
+from deltafold.conversation.history.context_messages import (
     ContextMessage,
     ModelInputMessage,
     ModelOutputMessage,
     SystemMessage,
     ToolResultsMessage,
 )
-from deltafold.conversation.entries import (
+from deltafold.conversation.history.entries import (
     CompactionEntry,
     ContextualHistoryEntry,
     HistoryEntry,
@@ -34,15 +33,25 @@ from deltafold.conversation.entries import (
     ResetEntry,
     ToolResultsEntry,
 )
-from deltafold.conversation.frozen import FrozenMapping, checked_metadata, copied, kept_message
-from deltafold.conversation.kinds import ContextMessageRole, ToolExecutionStatus
-from deltafold.conversation.sections import (
+from deltafold.conversation.history.frozen import (
+    FrozenMapping,
+    checked_metadata,
+    copied,
+    kept_message,
+)
+from deltafold.conversation.history.kinds import ContextMessageRole, ToolExecutionStatus
+from deltafold.conversation.history.sections import (
     LevelOfDetail,
     LevelOfDetailSections,
     Section,
     Sections,
     to_plain_text,
     without_live_screen,
+)
+from deltafold.conversation.history.tool_calls import (
+    ContextAttachment,
+    ToolCallRequest,
+    ToolCallResult,
 )
 from deltafold.dialects.replay import result_items
 from deltafold.message.messages import (

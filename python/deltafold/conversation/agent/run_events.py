@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Generic
 from typing_extensions import TypeVar
 
 from deltafold.contract.usage import Usage
-from deltafold.conversation.calls import HistoryToolCallResult, ToolCallRequest
-from deltafold.conversation.run import RunStatus
+from deltafold.conversation.agent.run import RunStatus
+from deltafold.conversation.history.tool_calls import HistoryToolCallResult, ToolCallRequest
 from deltafold.errors.model_error import ModelError, OutputError
 from deltafold.message.messages import Message
 

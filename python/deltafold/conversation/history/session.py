@@ -9,9 +9,9 @@ Source: docs/blueprint.md#session.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Self
 
-from deltafold.conversation.entries import HistoryEntry, StoredEntry
-from deltafold.conversation.log import Clock, ConversationLog, SessionError
-from deltafold.conversation.projection import recorded_messages
+from deltafold.conversation.history.entries import HistoryEntry, StoredEntry
+from deltafold.conversation.history.log import Clock, ConversationLog, SessionError
+from deltafold.conversation.history.projection import recorded_messages
 from deltafold.dialects.repairs.problems import Report
 from deltafold.dialects.repairs.repair import RepairPolicy, repair
 from deltafold.message.messages import Message

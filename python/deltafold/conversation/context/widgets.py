@@ -12,13 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol, runtime_checkable
 
-from deltafold.conversation.arguments import ArgumentError, ToolArgumentParser
-from deltafold.conversation.calls import HistoryToolCallResult, ToolCallRequest
-from deltafold.conversation.entries import HistoryEntry
-from deltafold.conversation.frozen import FrozenMapping
-from deltafold.conversation.kinds import ToolExecutionStatus
-from deltafold.conversation.sections import LevelOfDetailSections
-from deltafold.conversation.tools import Tool
+from deltafold.conversation.history.entries import HistoryEntry
+from deltafold.conversation.history.frozen import FrozenMapping
+from deltafold.conversation.history.kinds import ToolExecutionStatus
+from deltafold.conversation.history.sections import LevelOfDetailSections
+from deltafold.conversation.history.tool_calls import HistoryToolCallResult, ToolCallRequest
+from deltafold.conversation.tools.argument_parser import ArgumentError, ToolArgumentParser
+from deltafold.conversation.tools.tools import Tool
 
 
 class RenderedState(Protocol):

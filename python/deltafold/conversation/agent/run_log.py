@@ -7,18 +7,18 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from deltafold.contract.usage import Usage, sum_of_usage
-from deltafold.conversation.calls import HistoryToolCallResult, ToolCallRequest
-from deltafold.conversation.entries import (
+from deltafold.conversation.history.entries import (
     HistoryEntry,
     ModelInputEntry,
     ModelOutputEntry,
     ResetEntry,
     ToolResultsEntry,
 )
-from deltafold.conversation.frozen import kept_message
-from deltafold.conversation.kinds import CallStage
-from deltafold.conversation.log import ConversationLog
-from deltafold.conversation.run_entries import CallEntry, PartialEntry
+from deltafold.conversation.history.frozen import kept_message
+from deltafold.conversation.history.kinds import CallStage
+from deltafold.conversation.history.log import ConversationLog
+from deltafold.conversation.history.run_entries import CallEntry, PartialEntry
+from deltafold.conversation.history.tool_calls import HistoryToolCallResult, ToolCallRequest
 from deltafold.message.messages import Message
 from deltafold.models.continuing import is_continued
 

@@ -6,11 +6,11 @@ An interrupted run continues from them; no model is shown them.
 from dataclasses import dataclass
 from typing import ClassVar
 
-from deltafold.conversation.calls import HistoryToolCallResult, ToolCallRequest
-from deltafold.conversation.entries import HistoryEntry
-from deltafold.conversation.fields import KeptMessage
-from deltafold.conversation.frozen import KEPT_MESSAGE
-from deltafold.conversation.kinds import CallStage, HistoryEntryKind
+from deltafold.conversation.history.entries import HistoryEntry
+from deltafold.conversation.history.fields import KeptMessage
+from deltafold.conversation.history.frozen import KEPT_MESSAGE
+from deltafold.conversation.history.kinds import CallStage, HistoryEntryKind
+from deltafold.conversation.history.tool_calls import HistoryToolCallResult, ToolCallRequest
 from deltafold.message.messages import Role
 
 

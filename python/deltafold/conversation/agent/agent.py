@@ -18,19 +18,12 @@ from typing_extensions import TypeVar
 
 from deltafold.contract.exceptions import MisuseError
 from deltafold.contract.kinds import FinishReason
-from deltafold.conversation.answering import Answering
-from deltafold.conversation.asking import Asking
-from deltafold.conversation.budget import Compact, ContextManager
-from deltafold.conversation.deadline import Deadline, LimitReachedError
-from deltafold.conversation.entries import ModelInputEntry, ModelOutputEntry
-from deltafold.conversation.executor import Approve
-from deltafold.conversation.finishing import Finishing
-from deltafold.conversation.kinds import CallStage
-from deltafold.conversation.router import ModelClient, ProviderRouter
-from deltafold.conversation.run import AgentConfig, RunState, RunStatus
-from deltafold.conversation.run_entries import CallEntry
-from deltafold.conversation.run_events import AgentEvent, AgentEventKind, RunResult
-from deltafold.conversation.run_log import (
+from deltafold.conversation.agent.deadline import Deadline, LimitReachedError
+from deltafold.conversation.agent.executor import Approve
+from deltafold.conversation.agent.model_turn import Asking
+from deltafold.conversation.agent.run import AgentConfig, RunState, RunStatus
+from deltafold.conversation.agent.run_events import AgentEvent, AgentEventKind, RunResult
+from deltafold.conversation.agent.run_log import (
     begun_early,
     last_answer,
     newest_answer,
@@ -38,9 +31,16 @@ from deltafold.conversation.run_log import (
     used_in_run,
     waiting_calls,
 )
-from deltafold.conversation.run_setup import RunSetup
-from deltafold.conversation.state import AgentState
-from deltafold.conversation.tools import Tool
+from deltafold.conversation.agent.run_setup import RunSetup
+from deltafold.conversation.agent.tool_turn import Answering
+from deltafold.conversation.agent.typed_output import Finishing
+from deltafold.conversation.context.manager import Compact, ContextManager
+from deltafold.conversation.context.router import ModelClient, ProviderRouter
+from deltafold.conversation.context.state import AgentState
+from deltafold.conversation.history.entries import ModelInputEntry, ModelOutputEntry
+from deltafold.conversation.history.kinds import CallStage
+from deltafold.conversation.history.run_entries import CallEntry
+from deltafold.conversation.tools.tools import Tool
 from deltafold.errors.model_error import ModelError, OutputError
 from deltafold.message.messages import Message
 from deltafold.models.base import Model

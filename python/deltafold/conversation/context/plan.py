@@ -17,7 +17,9 @@ from heapq import heappop, heappush
 from itertools import chain
 from typing import Final
 
-from deltafold.conversation.entries import (
+from deltafold.conversation.context.state import AgentState
+from deltafold.conversation.context.tokens import TokenCounter
+from deltafold.conversation.history.entries import (
     CompactionEntry,
     HistoryEntry,
     InstructionEntry,
@@ -25,22 +27,20 @@ from deltafold.conversation.entries import (
     ModelOutputEntry,
     ToolResultsEntry,
 )
-from deltafold.conversation.frozen import kept_message
-from deltafold.conversation.projection import (
+from deltafold.conversation.history.frozen import kept_message
+from deltafold.conversation.history.projection import (
     aligned_messages,
     live_screen_of,
     paired,
     shared_messages,
     shown,
 )
-from deltafold.conversation.sections import (
+from deltafold.conversation.history.sections import (
     LevelOfDetail,
     LevelOfDetailSections,
     without_live_screen,
 )
-from deltafold.conversation.state import AgentState
-from deltafold.conversation.tokens import TokenCounter
-from deltafold.conversation.tools import Tool
+from deltafold.conversation.tools.tools import Tool
 from deltafold.dialects.refused_replay import REPAIRED
 from deltafold.specs.tool_specs import ToolSpec
 

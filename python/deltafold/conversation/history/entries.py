@@ -19,29 +19,29 @@ from pydantic import ConfigDict
 
 from deltafold.contract.foreign_text import well_formed
 from deltafold.contract.usage import Usage
-from deltafold.conversation.calls import (
-    ContextAttachment,
-    HistoryToolCallResult,
-    ToolCallRequest,
-    attachments_of,
-    result_of,
-)
-from deltafold.conversation.fields import (
+from deltafold.conversation.history.fields import (
     WIRE,
     JsonMapping,
     JsonValue,
     KeptMessage,
     KeptSections,
 )
-from deltafold.conversation.frozen import (
+from deltafold.conversation.history.frozen import (
     KEPT_MESSAGE,
     FrozenMapping,
     checked_metadata,
     frozen_json,
     kept_message,
 )
-from deltafold.conversation.kinds import ContextMessageRole, HistoryEntryKind
-from deltafold.conversation.sections import LevelOfDetailSections, check_sections
+from deltafold.conversation.history.kinds import ContextMessageRole, HistoryEntryKind
+from deltafold.conversation.history.sections import LevelOfDetailSections, check_sections
+from deltafold.conversation.history.tool_calls import (
+    ContextAttachment,
+    HistoryToolCallResult,
+    ToolCallRequest,
+    attachments_of,
+    result_of,
+)
 from deltafold.message.fallbacks import served_calls
 from deltafold.message.messages import Message, Role, TextPart, ToolResultPart
 from deltafold.models.vendors import canonical_specification

@@ -13,8 +13,8 @@ from typing import Final, TypeVar, cast
 
 from deltafold.contract.call_arguments import parse_arguments
 from deltafold.contract.exceptions import DeltafoldError
-from deltafold.conversation.calls import ToolCallRequest
-from deltafold.conversation.frozen import thawed
+from deltafold.conversation.history.frozen import thawed
+from deltafold.conversation.history.tool_calls import ToolCallRequest
 from deltafold.dialects import DIALECTS
 from deltafold.models.vendors import canonical_specification
 from deltafold.streams.folds import fold

@@ -9,10 +9,14 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Protocol, runtime_checkable
 
-from deltafold.conversation.calls import ContextAttachment, ToolCallRequest, ToolCallResult
-from deltafold.conversation.entries import ModelInvocationDescriptor, TokenUsage
-from deltafold.conversation.kinds import ContextMessageRole
-from deltafold.conversation.sections import Sections
+from deltafold.conversation.history.entries import ModelInvocationDescriptor, TokenUsage
+from deltafold.conversation.history.kinds import ContextMessageRole
+from deltafold.conversation.history.sections import Sections
+from deltafold.conversation.history.tool_calls import (
+    ContextAttachment,
+    ToolCallRequest,
+    ToolCallResult,
+)
 from deltafold.message.messages import Message
 
 

@@ -1,0 +1,1 @@
+"""What happened: entries, the log that keeps them, and their projection to messages."""

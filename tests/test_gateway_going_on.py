@@ -13,7 +13,7 @@ from deltafold import Encoder, Message, ModelError, fold, message_deltas
 from deltafold.contract.kinds import DeltaKind
 from deltafold.contract.usage import Usage
 from deltafold.gateway import Asked, create_app
-from deltafold.gateway.splicing import Splice
+from deltafold.gateway.spliced import Splice
 from deltafold.message.parts import TextPart, ThinkingPart, ToolCallPart
 from deltafold.testing import Recording, ReplayServer
 from gateways import served, upstream

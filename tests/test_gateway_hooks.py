@@ -10,8 +10,8 @@ import pytest
 
 from deltafold import DeltaKind, ErrorCode, Message, MisuseError, ModelError, fold
 from deltafold.gateway import Asked, ModelTable, create_app, refusal
-from deltafold.gateway.passing import PassedBytes
-from deltafold.gateway.streaming import Pulse
+from deltafold.gateway.pass_through import PassedBytes
+from deltafold.gateway.streamed_answers import Pulse
 from deltafold.message.parts import TextPart
 from deltafold.testing import Recording, ReplayServer
 from gateways import gateway, served, upstream

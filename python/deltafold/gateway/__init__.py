@@ -10,13 +10,13 @@ format. The client's disconnect ends the upstream call. Headers of the client ar
 package keeps nothing but the bounded store of responses. Needs the extra `gateway`.
 """
 
-from deltafold.gateway.answering import error_response, respond
 from deltafold.gateway.app import create_app
-from deltafold.gateway.asking import Asked, read_request, refusal
-from deltafold.gateway.calling import open_stream
-from deltafold.gateway.fetching import FetchedFile, FileFetcher, with_files
+from deltafold.gateway.client_requests import Asked, read_request, refusal
+from deltafold.gateway.fetched_files import FetchedFile, FileFetcher, with_files
 from deltafold.gateway.hooks import AnswerOptions
-from deltafold.gateway.replaying import replay_table
+from deltafold.gateway.model_call import open_stream
+from deltafold.gateway.replay_table import replay_table
+from deltafold.gateway.respond import error_response, respond
 from deltafold.gateway.response_store import MemoryStore, ResponseStore
 from deltafold.gateway.table import ModelTable, read_table
 

@@ -20,15 +20,15 @@ from starlette.types import Receive, Scope, Send
 from deltafold.contract.kinds import ErrorCode
 from deltafold.conversation.context.tokens import TokenCounter
 from deltafold.errors.model_error import ModelError
-from deltafold.gateway.answering import error_response, respond
-from deltafold.gateway.asking import Asked, read_request, refusal
-from deltafold.gateway.fetching import FileFetcher, with_files
+from deltafold.gateway.client_requests import Asked, read_request, refusal
+from deltafold.gateway.fetched_files import FileFetcher, with_files
 from deltafold.gateway.hooks import AnswerOptions, OnDelta, OnMessage, OnRequest
-from deltafold.gateway.inspecting import inspect_routes
-from deltafold.gateway.local import is_local
-from deltafold.gateway.replaying import ReplayTable
+from deltafold.gateway.loopback import is_local
+from deltafold.gateway.recording_pages import inspect_routes
+from deltafold.gateway.replay_table import ReplayTable
+from deltafold.gateway.respond import error_response, respond
 from deltafold.gateway.response_store import MemoryStore, ResponseStore
-from deltafold.gateway.streaming import StreamedResponse
+from deltafold.gateway.streamed_answers import StreamedResponse
 from deltafold.gateway.table import Entry, ModelTable
 from deltafold.message.messages import Message
 from deltafold.transports.encodings import ContentDecodingError, decoded

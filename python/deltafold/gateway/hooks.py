@@ -11,7 +11,7 @@ from starlette.requests import Request
 
 from deltafold.contract.kinds import DeltaKind
 from deltafold.errors.model_error import ModelError
-from deltafold.gateway.asking import Asked
+from deltafold.gateway.client_requests import Asked
 from deltafold.message.messages import Message
 
 OnRequest: TypeAlias = Callable[[Request, Asked], Awaitable[Asked | None]]

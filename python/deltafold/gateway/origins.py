@@ -16,7 +16,7 @@ from typing import Final
 
 from deltafold.contract.kinds import json_object
 from deltafold.dialects.model_names import same_model
-from deltafold.gateway.asking import Asked
+from deltafold.gateway.client_requests import Asked
 from deltafold.gateway.table import Upstream
 from deltafold.message.messages import Message, MessagePart, Role, ThinkingPart
 

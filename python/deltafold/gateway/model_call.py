@@ -11,8 +11,8 @@ from deltafold.contract.exceptions import MisuseError
 from deltafold.contract.kinds import ErrorCode
 from deltafold.dialects import migrate_config
 from deltafold.errors.model_error import ModelError
-from deltafold.gateway.asking import Asked, refusal
 from deltafold.gateway.chunks import whole_answers
+from deltafold.gateway.client_requests import Asked, refusal
 from deltafold.gateway.origins import with_origins
 from deltafold.gateway.table import Upstream
 from deltafold.message.messages import Message

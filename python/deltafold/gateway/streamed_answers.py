@@ -20,12 +20,12 @@ from starlette.types import Receive, Scope, Send
 from deltafold._core import DeltaBatch, Encoder, MessageDelta
 from deltafold.contract.kinds import ErrorCode
 from deltafold.errors.model_error import ModelError
-from deltafold.gateway.asking import PROTOCOLS, Asked
-from deltafold.gateway.calling import next_upstream, open_rest, open_stream
-from deltafold.gateway.guarding import Guard
+from deltafold.gateway.client_requests import PROTOCOLS, Asked
+from deltafold.gateway.guarded_text import Guard
 from deltafold.gateway.hooks import AnswerOptions
-from deltafold.gateway.passing import KEEP_ALIVE, PassedBytes, can_pass, is_event_stream
-from deltafold.gateway.splicing import Splice
+from deltafold.gateway.model_call import next_upstream, open_rest, open_stream
+from deltafold.gateway.pass_through import KEEP_ALIVE, PassedBytes, can_pass, is_event_stream
+from deltafold.gateway.spliced import Splice
 from deltafold.gateway.table import Upstream
 from deltafold.message.fallbacks import declined_calls
 from deltafold.streams.encoded import encode_error

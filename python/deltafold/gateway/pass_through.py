@@ -10,7 +10,7 @@ that. Each byte is searched once.
 import json
 from typing import Final
 
-from deltafold.gateway.asking import Asked
+from deltafold.gateway.client_requests import Asked
 from deltafold.gateway.origins import is_at_home
 from deltafold.gateway.table import Upstream
 from deltafold.transports.response_info import ResponseInfo

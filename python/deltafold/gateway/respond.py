@@ -16,11 +16,11 @@ from starlette.responses import Response
 
 from deltafold.contract.kinds import DeltaKind
 from deltafold.errors.model_error import ModelError
-from deltafold.gateway.asking import Asked
-from deltafold.gateway.calling import next_upstream, open_rest, open_stream
+from deltafold.gateway.client_requests import Asked
 from deltafold.gateway.hooks import AnswerOptions, OnDelta
+from deltafold.gateway.model_call import next_upstream, open_rest, open_stream
 from deltafold.gateway.origins import with_origins
-from deltafold.gateway.streaming import StreamedResponse, client_left
+from deltafold.gateway.streamed_answers import StreamedResponse, client_left
 from deltafold.gateway.table import Upstream
 from deltafold.message.messages import Message
 from deltafold.message.parts import MessagePart, TextPart, ThinkingPart, ToolCallPart

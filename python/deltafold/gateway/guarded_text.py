@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from deltafold._core import MessageDelta
 from deltafold.contract.kinds import DeltaKind
 from deltafold.errors.model_error import ModelError
-from deltafold.gateway.asking import Asked
+from deltafold.gateway.client_requests import Asked
 from deltafold.gateway.hooks import OnDelta
 from deltafold.streams.encoded import error_payload
 

@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from deltafold.gateway.local import is_local, is_name_of_this_machine
+from deltafold.gateway.loopback import is_local, is_name_of_this_machine
 from deltafold.inspector import (
     first_difference,
     inspect_recording,

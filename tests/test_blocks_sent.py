@@ -35,7 +35,7 @@ from deltafold.blocks import (
     UserMessage,
     block_from_dict,
 )
-from deltafold.models.calls import Messages
+from deltafold.models.call_inputs import Messages
 from deltafold.testing import Recording, ReplayServer
 from sdk_types import check
 from test_block_bodies import MIXED, PNG

@@ -36,7 +36,7 @@ from deltafold.gateway import (
     refusal,
 )
 from deltafold.message.parts import TextPart, ToolCallPart
-from deltafold.models.calls import CallFacts
+from deltafold.models.call_inputs import CallFacts
 from deltafold.streams.core import Observer, StreamCore
 from deltafold.testing import Recording, ReplayServer
 from gateways import gateway, served

@@ -21,8 +21,8 @@ from deltafold.contract.exceptions import MisuseError
 from deltafold.dialects.settings_table import setting_in
 from deltafold.message.messages import Message, Role
 from deltafold.message.timing import Timing
-from deltafold.models.calls import CallFacts
-from deltafold.models.observing import set_telemetry
+from deltafold.models.call_inputs import CallFacts
+from deltafold.models.observer import set_telemetry
 from deltafold.streams.core import Observer, StreamCore
 from deltafold.transports.secrets import address_of
 

@@ -19,7 +19,7 @@ from deltafold.contract.kinds import ErrorCode
 from deltafold.errors.model_error import ModelError
 from deltafold.message.messages import Message
 from deltafold.models.base import Model
-from deltafold.models.calls import Messages, Tools
+from deltafold.models.call_inputs import Messages, Tools
 
 __all__ = ["Trajectory", "collect"]
 

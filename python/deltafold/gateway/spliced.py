@@ -17,7 +17,7 @@ from deltafold.contract.kinds import DeltaKind
 from deltafold.contract.usage import Usage, sum_of_usage
 from deltafold.message.messages import Message
 from deltafold.message.parts import TextPart
-from deltafold.models.continuing import may_repeat
+from deltafold.models.continuation import may_repeat
 
 _OF_A_PART: Final = frozenset(DeltaKind) - {
     DeltaKind.START,

@@ -16,7 +16,7 @@ from deltafold.contract.exceptions import MisuseError
 from deltafold.contract.kinds import ErrorCode
 from deltafold.gateway.client_requests import refusal
 from deltafold.models.base import Model
-from deltafold.models.loading import load_model
+from deltafold.models.loader import load_model
 
 OneEntry: TypeAlias = "Model[Any] | str | Mapping[str, object]"
 """A Model, its name, or `{model, **settings}` as `load_model` takes them."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from deltafold.models.base import Model
     from deltafold.models.hooks import Hooks, RequestContext
     from deltafold.models.info import ModelInfo, RequestMetadata
-    from deltafold.models.loading import load_model
+    from deltafold.models.loader import load_model
     from deltafold.models.local import LocalModel
     from deltafold.models.vendors import VENDORS, Vendor
     from deltafold.specs.tool_specs import ToolChoice, ToolSpec
@@ -59,7 +59,7 @@ __getattr__: Final = names_on_first_use(
         "deltafold.models.base": ("Model",),
         "deltafold.models.hooks": ("Hooks", "RequestContext"),
         "deltafold.models.info": ("ModelInfo", "RequestMetadata"),
-        "deltafold.models.loading": ("load_model",),
+        "deltafold.models.loader": ("load_model",),
         "deltafold.models.local": ("LocalModel",),
         "deltafold.models.vendors": ("VENDORS", "Vendor"),
         "deltafold.specs.tool_specs": ("ToolChoice", "ToolSpec"),

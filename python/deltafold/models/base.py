@@ -22,8 +22,8 @@ from deltafold.dialects.settings import CacheConfig, ModelConfig
 from deltafold.errors.mapper import ErrorMapper
 from deltafold.message.cost import listed_model
 from deltafold.message.messages import Message
-from deltafold.models import continuing
-from deltafold.models.calls import (
+from deltafold.models import continuation
+from deltafold.models.call_inputs import (
     NO_METADATA,
     REPAIRS,
     Messages,
@@ -45,9 +45,9 @@ from deltafold.models.hooks import Hooks
 from deltafold.models.info import ModelInfo
 from deltafold.models.json_body import encoded, refuse_no_json
 from deltafold.models.known_models import known_model
-from deltafold.models.observing import CURRENT
+from deltafold.models.model_streams import Streaming
+from deltafold.models.observer import CURRENT
 from deltafold.models.prepared import Prepared, asks_for_logprobs, renamed
-from deltafold.models.streaming import Streaming
 from deltafold.models.vendors import VENDORS, Vendor
 from deltafold.specs.tool_specs import ToolSpec
 from deltafold.streams.delta_streams import AsyncDeltaStream, DeltaStream
@@ -261,8 +261,8 @@ class Model(Streaming, Generic[ConfigT]):
         """
         return self._continuable(self._config).obstacle(message) is None
 
-    def _continuable(self, config: ConfigT) -> continuing.Continuable:
-        return continuing.Continuable(
+    def _continuable(self, config: ConfigT) -> continuation.Continuable:
+        return continuation.Continuable(
             self.dialect, config, self._segment, through_sdk=self._clients.through_sdk
         )
 
@@ -420,7 +420,7 @@ class Model(Streaming, Generic[ConfigT]):
             )
         if continued is not None and self._segment:
             caller = caller.at_segment(self._segment)
-            body = continuing.with_prefix(body)
+            body = continuation.with_prefix(body)
         metadata = NO_METADATA if request_metadata is None else metadata_of(request_metadata)
         model_id = config.model_id
         request = PreparedRequest(

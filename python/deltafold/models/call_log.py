@@ -16,7 +16,7 @@ from typing import Final
 
 from deltafold.errors.model_error import ModelError
 from deltafold.message.messages import Meta
-from deltafold.models.calls import CallFacts, Telemetry
+from deltafold.models.call_inputs import CallFacts, Telemetry
 from deltafold.streams.core import Observer, StreamCore
 from deltafold.transports.secrets import shown_url
 

@@ -19,9 +19,9 @@ from deltafold.dialects import Dialect
 from deltafold.dialects.refused_replay import REPAIRED, without_refused
 from deltafold.errors.mapper import ErrorFields, ErrorMapper
 from deltafold.message.messages import Message
-from deltafold.models import call_log, continuing, resuming
+from deltafold.models import background, call_log, continuation
+from deltafold.models.call_inputs import CallFacts, Telemetry
 from deltafold.models.call_log import LOGGER
-from deltafold.models.calls import CallFacts, Telemetry
 from deltafold.models.clients import Caller
 from deltafold.models.hooks import RequestContext, RequestHook
 from deltafold.models.info import RequestMetadata
@@ -134,7 +134,7 @@ class Prepared(CallContext):
         """Join the message of the call to the answer that it continues."""
         if self.continued is None:
             return message
-        return continuing.joined(self.continued, self.row.name, message)
+        return continuation.joined(self.continued, self.row.name, message)
 
     def open(self) -> Source:
         """Send the request and return the unread response."""
@@ -147,7 +147,7 @@ class Prepared(CallContext):
         source = self.caller.open(request) if not self.repairs else self._opened(request)
         if not self._is_resumable(request):
             return source
-        return resuming.resuming(
+        return background.resuming(
             source, lambda rest: self.caller.open(_of(request, rest)), self._note
         )
 
@@ -171,7 +171,7 @@ class Prepared(CallContext):
         source = await opened(request)
         if not self._is_resumable(request):
             return source
-        return resuming.resuming_async(
+        return background.resuming_async(
             source, lambda rest: self.caller.open_async(_of(request, rest)), self._note
         )
 
@@ -248,7 +248,7 @@ class Prepared(CallContext):
         return (
             self.row.name == _RESUMABLE
             and self.caller.sdk is None
-            and resuming.is_resumable(request)
+            and background.is_resumable(request)
         )
 
     def _note(self, code: str, message: str) -> None:

@@ -44,7 +44,7 @@ from deltafold.conversation.tools.tools import Tool
 from deltafold.errors.model_error import ModelError, OutputError
 from deltafold.message.messages import Message
 from deltafold.models.base import Model
-from deltafold.models.loading import load_model
+from deltafold.models.loader import load_model
 from deltafold.streams.outputs import Output
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from deltafold.conversation.history.log import ConversationLog
 from deltafold.conversation.history.run_entries import CallEntry, PartialEntry
 from deltafold.conversation.history.tool_calls import HistoryToolCallResult, ToolCallRequest
 from deltafold.message.messages import Message
-from deltafold.models.continuing import is_continued
+from deltafold.models.continuation import is_continued
 
 
 @dataclass(slots=True)

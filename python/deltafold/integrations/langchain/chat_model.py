@@ -44,7 +44,7 @@ from deltafold.integrations.langchain.structured import Method, structured
 from deltafold.integrations.langchain.tools import bound_tools, choice_of, specs_of
 from deltafold.message.messages import Message
 from deltafold.models.base import Model
-from deltafold.models.loading import load_model
+from deltafold.models.loader import load_model
 from deltafold.streams.delta_streams import AsyncDeltaStream, DeltaStream
 from deltafold.streams.encoded import message_deltas
 from deltafold.transports.timeouts import Timeouts

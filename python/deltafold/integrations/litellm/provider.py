@@ -19,7 +19,7 @@ from deltafold.integrations.litellm.requests import arguments_of, conversation_o
 from deltafold.message.fallbacks import declined_calls
 from deltafold.message.messages import Message
 from deltafold.models.base import Model
-from deltafold.models.loading import load_model
+from deltafold.models.loader import load_model
 
 Prepared: TypeAlias = tuple[Model[Any], list[Message], dict[str, Any]]
 

@@ -35,7 +35,7 @@ from deltafold.integrations.openai_agents.requests import (
 )
 from deltafold.message.messages import Message
 from deltafold.models.base import Model
-from deltafold.models.loading import load_model
+from deltafold.models.loader import load_model
 from deltafold.streams.encoded import message_deltas
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias, overload
 
 from deltafold.message.messages import Message
-from deltafold.models.calls import (
+from deltafold.models.call_inputs import (
     Messages,
     Metadata,
     Repair,
@@ -19,8 +19,8 @@ from deltafold.models.calls import (
     ToolChoiceLike,
     Tools,
 )
-from deltafold.models.messaging import Messaging
 from deltafold.models.prepared import Prepared
+from deltafold.models.whole_messages import Messaging
 from deltafold.streams.delta_streams import AsyncDeltaStream, DeltaStream
 from deltafold.streams.output_streams import AsyncOutputStream, OutputStream
 from deltafold.streams.outputs import Output, P, T

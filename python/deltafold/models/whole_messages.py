@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, overload
 from deltafold.contract.exceptions import MisuseError
 from deltafold.errors.model_error import ModelError
 from deltafold.message.messages import Message, Role, TextPart
-from deltafold.models.calls import Messages, Tools
+from deltafold.models.call_inputs import Messages, Tools
 from deltafold.models.prepared import Prepared
 from deltafold.streams.delta_streams import AsyncDeltaStream, DeltaStream
 from deltafold.streams.events import EventMaker, StreamEvent

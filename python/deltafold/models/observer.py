@@ -5,7 +5,7 @@ In: a `Telemetry`, set by `deltafold.otel`.  Out: the same, for the code that be
 
 from typing import Final
 
-from deltafold.models.calls import Telemetry
+from deltafold.models.call_inputs import Telemetry
 
 
 class _Current:

@@ -19,8 +19,8 @@ from deltafold.testing import (
     ReplayTransport,
     load_cassette,
 )
+from deltafold.testing.content_encoding import unpacked
 from deltafold.testing.safe_yaml import read_yaml
-from deltafold.testing.unpacking import unpacked
 
 CASSETTES = Path(__file__).parent / "cassettes"
 REQUEST = b'{"model":"claude-demo","max_tokens":10,"messages":[{"role":"user","content":"Hello"}]}'
@@ -192,7 +192,7 @@ def test_a_body_that_is_damaged_or_unknown_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_body_is_unpacked_within_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("deltafold.testing.unpacking._MAX_BYTES", 1000)
+    monkeypatch.setattr("deltafold.testing.content_encoding._MAX_BYTES", 1000)
     assert unpacked(gzip.compress(bytes(1000)), "gzip") == bytes(1000)
     for packed in (gzip.compress(bytes(1001)), gzip.compress(bytes(600)) * 2):
         with pytest.raises(ValueError, match="larger than 1000 bytes"):

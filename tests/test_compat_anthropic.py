@@ -12,7 +12,7 @@ from anthropic.types import RawMessageStreamEvent
 from corpus import needs_corpus
 from deltafold import ErrorCode, MisuseError, ModelError
 from deltafold.compat import anthropic as fast
-from deltafold.compat.reading import ObjectStream
+from deltafold.compat.object_streams import ObjectStream
 from sdk_clients import ANTHROPIC_HTTP, anthropic_client, async_anthropic_client
 from sdk_objects import (
     CUT,

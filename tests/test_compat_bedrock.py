@@ -11,7 +11,7 @@ from anthropic.types import RawMessageStreamEvent
 from corpus import needs_corpus
 from deltafold import ErrorCode, ModelError
 from deltafold.compat import anthropic as fast
-from deltafold.compat.reading import ObjectStream
+from deltafold.compat.object_streams import ObjectStream
 from event_stream import chunk, event, exception, frame, header
 from sdk_clients import async_bedrock_client, bedrock_client
 from sdk_objects import (

@@ -12,7 +12,7 @@ from openai.types.chat import ChatCompletionChunk
 from corpus import needs_corpus
 from deltafold import ErrorCode, MisuseError, ModelError, compat
 from deltafold.compat import openai as fast
-from deltafold.compat.reading import AsyncObjectStream, ObjectStream
+from deltafold.compat.object_streams import AsyncObjectStream, ObjectStream
 from sdk_clients import OPENAI_HTTP, async_openai_client, openai_client
 from sdk_objects import (
     CUT,

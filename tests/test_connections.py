@@ -31,7 +31,7 @@ from deltafold import (
 )
 from deltafold.models.hooks import Hooks
 from deltafold.testing import Recorder, Recording, ReplayServer
-from deltafold.transports.draining import MAX_REST_BYTES
+from deltafold.transports.drain import MAX_REST_BYTES
 from deltafold.transports.response_info import ResponseInfo
 from deltafold.transports.timeouts import Timeouts
 from protocol_bodies import DONE, chunk, said

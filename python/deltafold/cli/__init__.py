@@ -85,7 +85,7 @@ def _fold(commands: _Commands) -> None:
             from deltafold.cli.columns import fold_to_parquet
 
             return fold_to_parquet(given.files, given.to, given.dialect, given.vendor)
-        from deltafold.cli.folding import fold_files
+        from deltafold.cli.fold import fold_files
 
         return fold_files(given.files, given.dialect, json_lines=given.json, live=given.live)
 
@@ -124,7 +124,7 @@ def _stats(commands: _Commands) -> None:
 
 def _transcode(commands: _Commands) -> None:
     def run(given: argparse.Namespace) -> int:
-        from deltafold.cli.transcoding import transcode_file
+        from deltafold.cli.transcode import transcode_file
 
         return transcode_file(given.file, given.source, given.target)
 
@@ -136,7 +136,7 @@ def _transcode(commands: _Commands) -> None:
 
 def _inspect(commands: _Commands) -> None:
     def run(given: argparse.Namespace) -> int:
-        from deltafold.cli.inspecting import inspect_file
+        from deltafold.cli.inspect_page import inspect_file
 
         return inspect_file(
             given.file, given.dialect, diff=given.diff, out=given.out, opens=given.open
@@ -159,7 +159,7 @@ def _inspect(commands: _Commands) -> None:
 
 def _chat(commands: _Commands) -> None:
     def run(given: argparse.Namespace) -> int:
-        from deltafold.cli.chatting import chat
+        from deltafold.cli.chat import chat
 
         return chat(given.model, given.prompt, given.system, given.set)
 
@@ -178,7 +178,7 @@ def _chat(commands: _Commands) -> None:
 
 def _models(commands: _Commands) -> None:
     def run(given: argparse.Namespace) -> int:
-        from deltafold.cli.listing import list_models
+        from deltafold.cli.list_models import list_models
 
         return list_models(given.name)
 
@@ -199,7 +199,7 @@ def _doctor(commands: _Commands) -> None:
 
 def _serve(commands: _Commands) -> None:
     def run(given: argparse.Namespace) -> int:
-        from deltafold.cli.serving import serve
+        from deltafold.cli.serve import serve
 
         return serve(
             given.file,

@@ -14,7 +14,7 @@ from typing import Final
 
 from deltafold import VENDORS, MisuseError, UnknownDialectError, __version__, load_model
 from deltafold.cli.exits import EXIT_DONE, EXIT_USAGE, complain
-from deltafold.cli.listing import key_of
+from deltafold.cli.list_models import key_of
 from deltafold.cli.table import print_table
 from deltafold.transports.requests import HttpRequest
 from deltafold.transports.secrets import shown_url

@@ -19,7 +19,7 @@ from io import BufferedReader, BytesIO
 from pathlib import Path
 from typing import Any, Final, cast
 
-from deltafold.cli.reading import STANDARD_INPUT
+from deltafold.cli.body_input import STANDARD_INPUT
 from deltafold.contract.exceptions import MisuseError
 from deltafold.testing.cassette import cassette_of
 from deltafold.testing.recording import Recording

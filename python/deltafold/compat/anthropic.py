@@ -20,7 +20,7 @@ from anthropic.types import RawMessageStreamEvent
 from anthropic.types.beta import BetaRawMessageStreamEvent
 
 from deltafold.compat.builders import Construct, builder_of
-from deltafold.compat.reading import (
+from deltafold.compat.object_streams import (
     DONE,
     SKIPPED,
     AsyncObjectStream,

@@ -7,7 +7,7 @@ Laws: those of `reading.py`. Values that are no JSON objects are skipped, as `[D
 
 from typing import TypeAlias, cast
 
-from deltafold.compat.reading import (
+from deltafold.compat.object_streams import (
     DONE,
     SKIPPED,
     AsyncObjectStream,

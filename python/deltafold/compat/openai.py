@@ -16,7 +16,7 @@ from openai.types.chat import ChatCompletionChunk
 from openai.types.responses import ResponseStreamEvent
 
 from deltafold.compat.builders import Construct, builder_of
-from deltafold.compat.reading import (
+from deltafold.compat.object_streams import (
     DONE,
     SKIPPED,
     AsyncObjectStream,

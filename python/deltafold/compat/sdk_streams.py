@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, 
 from inspect import iscoroutinefunction
 from typing import Any, Final, TypeVar, cast
 
-from deltafold.compat.reading import (
+from deltafold.compat.object_streams import (
     AsyncObjectStream,
     ObjectStream,
     Reading,

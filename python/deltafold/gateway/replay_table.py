@@ -13,9 +13,9 @@ from typing import Any, Final
 from deltafold.contract.exceptions import MisuseError
 from deltafold.gateway.table import ModelTable, Upstream
 from deltafold.models.adapters import adapter_of
-from deltafold.testing.opening import open_recording
 from deltafold.testing.playlist import Request
 from deltafold.testing.recording import Recording
+from deltafold.testing.recording_files import open_recording
 from deltafold.testing.transport import ReplayTransport
 
 _SUFFIXES: Final = frozenset({".bin", ".eventstream", ".json", ".jsonl", ".ndjson", ".sse", ".txt"})

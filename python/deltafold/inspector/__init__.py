@@ -8,7 +8,7 @@ Laws: the deltas are those of a stream of the same bytes. A recording is hostile
 shows its content as text, executes only its own scripts, and loads nothing.
 """
 
-from deltafold.inspector.comparing import Difference, first_difference
+from deltafold.inspector.comparison import Difference, first_difference
 from deltafold.inspector.inspection import Inspection, inspect_recording
 from deltafold.inspector.page import is_page, make_index, make_page, read_page
 

@@ -24,7 +24,7 @@ from importlib.resources import files
 from typing import Final
 
 from deltafold.contract.kinds import json_array, json_object
-from deltafold.inspector.comparing import Difference
+from deltafold.inspector.comparison import Difference
 from deltafold.inspector.inspection import Inspection
 
 MODULES: Final = (

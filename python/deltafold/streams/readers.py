@@ -30,7 +30,7 @@ from deltafold.streams.core import (
     finished,
 )
 from deltafold.streams.delta_streams import excerpts
-from deltafold.transports.draining import adrain, drain
+from deltafold.transports.drain import adrain, drain
 from deltafold.transports.responses import source_of_chunks
 from deltafold.transports.sources import AsyncSource, Source
 from deltafold.transports.unready import LineWatch

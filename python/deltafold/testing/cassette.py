@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Final, cast
 from urllib.parse import parse_qsl, urlsplit
 
+from deltafold.testing.content_encoding import unpacked
 from deltafold.testing.recorder import kept_request_headers, kept_response_headers
 from deltafold.testing.recording import RecordedRequest, Recording
 from deltafold.testing.safe_yaml import read_yaml
-from deltafold.testing.unpacking import unpacked
 from deltafold.transports.secrets import (
     HARMLESS_QUERY,
     Redactor,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
 from urllib.parse import urljoin, urlsplit
 
 from deltafold.contract.exceptions import MisuseError
-from deltafold.transports.draining import adrain, drain
+from deltafold.transports.drain import adrain, drain
 from deltafold.transports.packages import (
     EXTRAS,
     MAX_CONNECTIONS,
@@ -26,7 +26,7 @@ from deltafold.transports.packages import (
 )
 from deltafold.transports.requests import HttpRequest
 from deltafold.transports.secrets import Redactor, secrets_of_environment, shown_url
-from deltafold.transports.sending import CLIENT_FUNCTIONS, AwaitedWaits, Package, open_httpx
+from deltafold.transports.send import CLIENT_FUNCTIONS, AwaitedWaits, Package, open_httpx
 from deltafold.transports.sources import AsyncSource, Source, Transport
 from deltafold.transports.timeouts import Limits, under_asyncio, watch
 

@@ -16,8 +16,8 @@ import openai
 from agents.exceptions import ModelBehaviorError
 from agents.retry import ModelRetryAdvice, ModelRetryNormalizedError
 
+from deltafold.compat.object_streams import member
 from deltafold.compat.openai import stream_failure
-from deltafold.compat.reading import member
 from deltafold.contract.kinds import ErrorCode
 from deltafold.errors.model_error import ModelError
 from deltafold.integrations.failed import as_class

@@ -12,6 +12,6 @@ citations and the blocks of native tools. A stream that was cut raises `ModelCon
 
 from deltafold.integrations.pydantic_ai.model import DeltafoldModel
 from deltafold.integrations.pydantic_ai.settings import DeltafoldModelSettings
-from deltafold.integrations.pydantic_ai.streaming import DeltafoldStreamedResponse
+from deltafold.integrations.pydantic_ai.streamed_response import DeltafoldStreamedResponse
 
 __all__ = ["DeltafoldModel", "DeltafoldModelSettings", "DeltafoldStreamedResponse"]

@@ -38,7 +38,7 @@ from deltafold.integrations.pydantic_ai.settings import (
     tools_of,
     unsupported_settings,
 )
-from deltafold.integrations.pydantic_ai.streaming import DeltafoldStreamedResponse, Deltas
+from deltafold.integrations.pydantic_ai.streamed_response import DeltafoldStreamedResponse, Deltas
 from deltafold.message.messages import Message
 from deltafold.models.base import Model as DeltafoldClient
 from deltafold.specs.tool_specs import ToolChoice, ToolSpec

@@ -22,7 +22,7 @@ from deltafold._core import EventFramer, Fold
 from deltafold.contract.kinds import ErrorCode
 from deltafold.errors.model_error import ModelError
 from deltafold.message import data_types
-from deltafold.transports.draining import adrain, drain
+from deltafold.transports.drain import adrain, drain
 from deltafold.transports.sources import AsyncSource, Source
 
 ObjectT = TypeVar("ObjectT")

@@ -11,8 +11,8 @@ import webbrowser
 from pathlib import Path
 
 from deltafold import MisuseError, UnknownDialectError
+from deltafold.cli.body_input import whole_recording
 from deltafold.cli.exits import EXIT_DONE, EXIT_ERROR, EXIT_USAGE, complain
-from deltafold.cli.reading import whole_recording
 from deltafold.cli.screen import printable
 from deltafold.inspector import (
     Difference,

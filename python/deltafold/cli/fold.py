@@ -9,8 +9,8 @@ import sys
 
 from deltafold import DeltaStream, Fold, Message, MisuseError, ModelError, UnknownDialectError
 from deltafold import stream as streamed
+from deltafold.cli.body_input import STANDARD_INPUT, Body, opened
 from deltafold.cli.exits import EXIT_DONE, EXIT_ERROR, EXIT_USAGE, complain
-from deltafold.cli.reading import STANDARD_INPUT, Body, opened
 from deltafold.cli.report import as_json, as_text
 from deltafold.cli.screen import open_screen
 

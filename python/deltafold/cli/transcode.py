@@ -7,8 +7,8 @@ has several; what the target cannot carry on standard error.
 import sys
 
 from deltafold import ChoicesEncoder, Decoder, MisuseError, Transcoder, UnknownDialectError
+from deltafold.cli.body_input import Body, opened
 from deltafold.cli.exits import EXIT_DONE, EXIT_ERROR, EXIT_USAGE, complain
-from deltafold.cli.reading import Body, opened
 from deltafold.streams.encoded import EncoderNote
 
 

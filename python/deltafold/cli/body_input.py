@@ -16,8 +16,8 @@ from typing import Final, cast
 
 from deltafold import MisuseError, detect, dialect_names
 from deltafold.streams.core import ChoicesOptions
-from deltafold.testing.opening import HEAD, open_recording
 from deltafold.testing.recording import Recording
+from deltafold.testing.recording_files import HEAD, open_recording
 
 STANDARD_INPUT: Final = "-"
 

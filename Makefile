@@ -53,11 +53,11 @@ docs: .venv-docs/installed ## the documentation site in site/; a warning, a wron
 docs-serve: .venv-docs/installed ## the documentation site at 127.0.0.1:8000, built again after each change of a page
 	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs serve --dev-addr 127.0.0.1:8000
 
-lint: .venv-lint/installed ## formatters, linters, import order, citations, type checkers, stubs, licences
+lint: .venv-lint/installed ## formatters, linters, the import contract, citations, type checkers, stubs, licences
 	.venv-lint/bin/ruff check
 	.venv-lint/bin/ruff format --check
 	.venv-lint/bin/typos
-	.venv-lint/bin/python tools/import_order.py
+	PYTHONPATH=python .venv-lint/bin/lint-imports --no-logo --no-cache
 	.venv-lint/bin/python tools/rust_cycles.py
 	.venv-lint/bin/python tools/citations.py
 	.venv-lint/bin/mypy

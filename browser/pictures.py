@@ -28,7 +28,7 @@ from rich.text import Text
 
 import deltafold
 from deltafold.inspector import first_difference, inspect_recording, make_page
-from deltafold.streams.delta_streams import excerpts
+from deltafold.streams import excerpts
 from deltafold.testing import Recording
 
 RECORDINGS: Final = ROOT / "python" / "deltafold" / "demo" / "recordings"

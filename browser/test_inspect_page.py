@@ -14,7 +14,7 @@ from recordings import RECORDINGS, chat, chat_call
 
 from deltafold import Message, MessageAssembler, MessageDelta
 from deltafold.gateway import create_app
-from deltafold.gateway.replay_table import ReplayTable
+from deltafold.gateway.recorded_models import ReplayTable
 from deltafold.inspector import Inspection, first_difference, inspect_recording, make_page
 from deltafold.testing import Recording
 from gateways import served

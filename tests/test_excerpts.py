@@ -9,7 +9,7 @@ import pytest
 
 import deltafold
 from deltafold import ModelError
-from deltafold.streams.delta_streams import excerpts
+from deltafold.streams import excerpts
 from deltafold.streams.excerpts import excerpt_of
 from wires import ANTHROPIC, CHAT_ERROR
 

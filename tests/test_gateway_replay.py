@@ -11,7 +11,7 @@ import pytest
 
 from deltafold import MisuseError
 from deltafold.gateway import create_app, replay_table
-from deltafold.gateway.replay_table import ReplayTable
+from deltafold.gateway.recorded_models import ReplayTable
 from deltafold.inspector import read_page
 from deltafold.testing import Recording, ReplayServer
 from gateways import serve_process, served

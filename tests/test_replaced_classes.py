@@ -13,7 +13,8 @@ PROGRAM: Final = """
 import collections, itertools, sys, threading, types, uuid
 import pydantic
 import deltafold
-import deltafold.contract.kinds, deltafold.message.messages, deltafold.message.parts, deltafold.contract.usage
+import deltafold.contract.kinds, deltafold.contract.usage
+import deltafold.message.messages, deltafold.message.parts
 
 class Plain:
     pass

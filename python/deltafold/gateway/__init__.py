@@ -15,9 +15,9 @@ from deltafold.gateway.client_requests import Asked, read_request, refusal
 from deltafold.gateway.fetched_files import FetchedFile, FileFetcher, with_files
 from deltafold.gateway.hooks import AnswerOptions
 from deltafold.gateway.model_call import open_stream
-from deltafold.gateway.replay_table import replay_table
-from deltafold.gateway.respond import error_response, respond
+from deltafold.gateway.recorded_models import replay_table
 from deltafold.gateway.response_store import MemoryStore, ResponseStore
+from deltafold.gateway.responses import error_response, respond
 from deltafold.gateway.table import ModelTable, read_table
 
 __all__ = [

@@ -24,10 +24,10 @@ from deltafold.gateway.client_requests import Asked, read_request, refusal
 from deltafold.gateway.fetched_files import FileFetcher, with_files
 from deltafold.gateway.hooks import AnswerOptions, OnDelta, OnMessage, OnRequest
 from deltafold.gateway.loopback import is_local
+from deltafold.gateway.recorded_models import ReplayTable
 from deltafold.gateway.recording_pages import inspect_routes
-from deltafold.gateway.replay_table import ReplayTable
-from deltafold.gateway.respond import error_response, respond
 from deltafold.gateway.response_store import MemoryStore, ResponseStore
+from deltafold.gateway.responses import error_response, respond
 from deltafold.gateway.streamed_answers import StreamedResponse
 from deltafold.gateway.table import Entry, ModelTable
 from deltafold.message.messages import Message

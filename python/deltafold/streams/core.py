@@ -41,8 +41,8 @@ from deltafold.contract.kinds import DeltaKind, ErrorCode
 from deltafold.errors.mapper import ErrorFields, ErrorMapper
 from deltafold.errors.model_error import ModelError
 from deltafold.message import data_types
+from deltafold.streams import excerpts
 from deltafold.streams.call_facts import call_facts, cost_of_answer
-from deltafold.streams.delta_streams import excerpts
 from deltafold.transports.headers import RawHeaders
 from deltafold.transports.response_info import ResponseHook, ResponseInfo
 from deltafold.transports.responses import http_response

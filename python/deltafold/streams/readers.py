@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, ClassVar, Generic, NoReturn, Self, TypeAlias, 
 from deltafold._core import OVER, DeltaBatch
 from deltafold.errors.mapper import ErrorMapper
 from deltafold.message.notebook import display_live
+from deltafold.streams import excerpts
 from deltafold.streams.core import (
     NO_CALL,
     CallContext,
@@ -29,7 +30,6 @@ from deltafold.streams.core import (
     StreamCore,
     finished,
 )
-from deltafold.streams.delta_streams import excerpts
 from deltafold.transports.drain import adrain, drain
 from deltafold.transports.responses import source_of_chunks
 from deltafold.transports.sources import AsyncSource, Source

@@ -15,15 +15,15 @@ use pyo3::types::{PyDict, PyString};
 use uuid::Uuid;
 
 use crate::batch::DeltaBatch;
-use crate::clock::Timestamp;
 use crate::delta::MessageDelta;
-use crate::errors;
 use crate::fold_state::FoldState;
 use crate::folded::{self, FoldedMessage};
-use crate::imports::{MAPPING, MAPPING_PROXY};
 use crate::partial_json::PartialJson;
 use crate::snapshot::{self, ToolCallBuffer};
-use crate::try_lock::TryLock;
+use crate::support::clock::Timestamp;
+use crate::support::errors;
+use crate::support::imports::{MAPPING, MAPPING_PROXY};
+use crate::support::try_lock::TryLock;
 
 /// Folds the deltas of one stream into a `Message`: `idle → started → done | error`.
 ///

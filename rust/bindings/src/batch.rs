@@ -12,8 +12,8 @@ use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use crate::clock::{self, Timestamp};
 use crate::delta::MessageDelta;
+use crate::support::clock::{self, Timestamp};
 
 /// Deltas of one feed, oldest first: a sequence that builds its `MessageDelta` objects on access.
 ///

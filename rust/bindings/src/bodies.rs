@@ -14,14 +14,14 @@ use pyo3::types::{PyBytes, PyString, PyTuple};
 
 use crate::assembler::MessageAssembler;
 use crate::batch::DeltaBatch;
-use crate::clock::Timestamp;
 use crate::decoder::Decoder;
 use crate::decoder_options::random_run_id;
-use crate::errors;
 use crate::fold_state::FoldState;
-use crate::parallel::{self, Look, Results, Stopped};
-use crate::signals::{self, SLICE};
-use crate::text;
+use crate::support::clock::Timestamp;
+use crate::support::errors;
+use crate::support::parallel::{self, Look, Results, Stopped};
+use crate::support::signals::{self, SLICE};
+use crate::support::text;
 
 /// Fold whole response bodies.  Each body is a separate stream with the options of `decoder`.
 ///

@@ -20,17 +20,17 @@ use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 
 use crate::assembler::MessageAssembler;
 use crate::batch::DeltaBatch;
-use crate::bytes::with_bytes;
-use crate::callback::Callback;
-use crate::clock::Timestamp;
 use crate::decoder_options::{self, Choice, Given, Settings, left_the_registry};
-use crate::errors;
-use crate::failure::{Evidence, failure};
 use crate::fold_state::FoldState;
-use crate::limits::Limits;
 use crate::refusal;
-use crate::signals::{self, SLICE};
-use crate::try_lock::TryLock;
+use crate::support::bytes::with_bytes;
+use crate::support::callback::Callback;
+use crate::support::clock::Timestamp;
+use crate::support::errors;
+use crate::support::failure::{Evidence, failure};
+use crate::support::limits::Limits;
+use crate::support::signals::{self, SLICE};
+use crate::support::try_lock::TryLock;
 
 /// Decoder of every answer of one response body, for a request that asked for several (`n > 1`).
 ///

@@ -12,8 +12,8 @@ use crate::batch::DeltaBatch;
 use crate::delta::MessageDelta;
 use crate::encoder::{headers_dict, note_list, write};
 use crate::encoder_settings::{self, Choices};
-use crate::errors;
-use crate::try_lock::TryLock;
+use crate::support::errors;
+use crate::support::try_lock::TryLock;
 
 /// Encoder of one stream with several answers, for a client that asked for them (`n > 1`).
 ///

@@ -22,17 +22,17 @@ use pyo3::types::{PyDict, PyString};
 
 use crate::assembler::MessageAssembler;
 use crate::batch::DeltaBatch;
-use crate::bytes::with_bytes;
-use crate::callback::Callback;
 use crate::choices::ChoicesDecoder;
-use crate::clock::Timestamp;
 use crate::decoder_options::{Choice, Given, Settings, given_now, left_the_registry, now};
-use crate::errors;
-use crate::failure::{Evidence, failure};
-use crate::limits::Limits;
 use crate::refusal;
-use crate::signals::{self, SLICE};
-use crate::try_lock::TryLock;
+use crate::support::bytes::with_bytes;
+use crate::support::callback::Callback;
+use crate::support::clock::Timestamp;
+use crate::support::errors;
+use crate::support::failure::{Evidence, failure};
+use crate::support::limits::Limits;
+use crate::support::signals::{self, SLICE};
+use crate::support::try_lock::TryLock;
 
 /// Decoder of one response body.  Bytes are fed in any chunking and decoded into deltas.
 ///

@@ -18,10 +18,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 use uuid::Uuid;
 
-use crate::callback::Callback;
-use crate::clock::{self, Timestamp};
-use crate::errors;
 use crate::refusal;
+use crate::support::callback::Callback;
+use crate::support::clock::{self, Timestamp};
+use crate::support::errors;
 use crate::tools;
 
 /// Shapes of frames that all streams of the process share.

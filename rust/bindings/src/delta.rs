@@ -14,9 +14,12 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyType};
 
-use crate::contract;
-use crate::imports::{DELTA_SCHEMA, JSON_LOADS};
-use crate::{clock, errors, json, payload};
+use crate::payload;
+use crate::support::clock;
+use crate::support::contract;
+use crate::support::errors;
+use crate::support::imports::{DELTA_SCHEMA, JSON_LOADS};
+use crate::support::json;
 
 /// One event of a stream.
 ///

@@ -7,8 +7,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 
 use crate::delta::MessageDelta;
-use crate::members::Members;
-use crate::{clock, errors, payload};
+use crate::payload;
+use crate::support::clock;
+use crate::support::errors;
+use crate::support::members::Members;
 
 impl MessageDelta {
     /// Build a delta from a mapping in wire names.

@@ -15,16 +15,16 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
 use crate::assembler::MessageAssembler;
 use crate::batch::DeltaBatch;
-use crate::bytes::with_bytes;
-use crate::clock::Timestamp;
 use crate::decoder::Decoder;
 use crate::delta::MessageDelta;
 use crate::encoder_settings::{self, Choices};
-use crate::errors;
-use crate::failure::{Evidence, failure};
-use crate::json;
-use crate::signals;
-use crate::try_lock::TryLock;
+use crate::support::bytes::with_bytes;
+use crate::support::clock::Timestamp;
+use crate::support::errors;
+use crate::support::failure::{Evidence, failure};
+use crate::support::json;
+use crate::support::signals;
+use crate::support::try_lock::TryLock;
 
 /// Encoder of one stream: deltas of the contract become the bytes of a target.
 ///

@@ -12,9 +12,9 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyMapping};
 
-use crate::errors;
-use crate::json;
-use crate::limits::Limits;
+use crate::support::errors;
+use crate::support::json;
+use crate::support::limits::Limits;
 
 /// Return the names of all targets.
 ///

@@ -17,9 +17,9 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
-use crate::bytes::with_bytes;
-use crate::errors;
-use crate::try_lock::TryLock;
+use crate::support::bytes::with_bytes;
+use crate::support::errors;
+use crate::support::try_lock::TryLock;
 
 const NAME: &str = "event framer";
 

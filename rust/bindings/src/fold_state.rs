@@ -11,7 +11,7 @@ use std::sync::Arc;
 use deltafold::contract::{ContractViolation, Delta, DeltaBatch, InputFormat, Output};
 use deltafold::fold::{FoldingOutput, MessageAssembler, Part};
 
-use crate::clock::Timestamp;
+use crate::support::clock::Timestamp;
 
 /// State of a message under construction.
 pub(crate) struct FoldState {

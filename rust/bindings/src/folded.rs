@@ -20,13 +20,13 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use uuid::Uuid;
 
-use crate::clock::{self, Timestamp};
-use crate::contract::{self, USAGE};
-use crate::imports::{PARSE_ARGUMENTS, UUID};
-use crate::json;
 use crate::logprobs;
-use crate::model::{self, CheckedClass, Model};
 use crate::snapshot;
+use crate::support::clock::{self, Timestamp};
+use crate::support::contract::{self, USAGE};
+use crate::support::imports::{PARSE_ARGUMENTS, UUID};
+use crate::support::json;
+use crate::support::model::{self, CheckedClass, Model};
 
 pub(crate) static META: Model = Model::new("deltafold.messages", "META_BLUEPRINT");
 pub(crate) static MESSAGE: Model = Model::new("deltafold.messages", "MESSAGE_BLUEPRINT");

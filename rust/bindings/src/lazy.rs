@@ -15,11 +15,11 @@ use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use pyo3::types::{PyDict, PyList, PyString, PyType};
 
-use crate::contract::USAGE;
 use crate::folded::{self, Arguments, FoldedMessage, FoldedUsage, LATE, SOURCE};
 use crate::message_json;
-use crate::model::{self, Model};
 use crate::snapshot;
+use crate::support::contract::USAGE;
+use crate::support::model::{self, Model};
 use crate::text_message::TextMessage;
 
 /// Class with lazy fields.

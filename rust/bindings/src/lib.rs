@@ -14,46 +14,31 @@ mod arrow;
 mod assembler;
 mod batch;
 mod bodies;
-mod bytes;
-mod callback;
 mod choices;
 mod choices_encoder;
-mod clock;
-mod contract;
 mod decoder;
 mod decoder_options;
 mod delta;
 mod delta_from_wire;
 mod encoder;
 mod encoder_settings;
-mod errors;
 mod event_framer;
-mod failure;
 mod fold;
 mod fold_state;
 mod folded;
-mod imports;
-mod json;
 mod lazy;
-mod limits;
 mod live_value;
 mod logprobs;
-mod members;
 mod message_json;
-mod model;
-mod parallel;
 mod partial_json;
 mod partial_tree;
 mod payload;
-mod plain_json;
 mod refusal;
-mod signals;
 mod snapshot;
 mod stream;
-mod text;
+mod support;
 mod text_message;
 mod tools;
-mod try_lock;
 
 /// Compiled half of deltafold.
 #[pymodule(gil_used = false)]
@@ -71,8 +56,6 @@ mod _core {
     #[pymodule_export]
     use crate::choices_encoder::ChoicesEncoder;
     #[pymodule_export]
-    use crate::contract::forbids_calls;
-    #[pymodule_export]
     use crate::decoder::Decoder;
     #[pymodule_export]
     use crate::decoder_options::{dialect_names, markup_names};
@@ -87,20 +70,14 @@ mod _core {
     #[pymodule_export]
     use crate::fold::{Fold, fold_chunks};
     #[pymodule_export]
-    use crate::json::read_json;
-    #[pymodule_export]
     use crate::lazy::{
         LazyDict, LazyField, folded_json, folded_text, folded_tool_calls, set_late_fields,
         set_lazy_field,
     };
     #[pymodule_export]
-    use crate::limits::Limits;
-    #[pymodule_export]
     use crate::logprobs::Logprobs;
     #[pymodule_export]
     use crate::partial_json::{JsonDefect, PartialJson};
-    #[pymodule_export]
-    use crate::plain_json::plain_json;
     #[pymodule_export]
     use crate::refusal::{classify_refusal, error_code_from_word, seconds_until_reset};
     #[pymodule_export]
@@ -109,6 +86,14 @@ mod _core {
     use crate::stream::cursor::Cursor;
     #[pymodule_export]
     use crate::stream::timer::{StreamTimer, StreamTimes};
+    #[pymodule_export]
+    use crate::support::contract::forbids_calls;
+    #[pymodule_export]
+    use crate::support::json::read_json;
+    #[pymodule_export]
+    use crate::support::limits::Limits;
+    #[pymodule_export]
+    use crate::support::plain_json::plain_json;
     #[pymodule_export]
     use crate::text_message::message_of_text;
 
@@ -119,7 +104,7 @@ mod _core {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("CONTRACT_VERSION", ::deltafold::contract::CONTRACT_VERSION)?;
         module.add("OVER", crate::stream::cursor::over(module.py())?)?;
-        module.add("MAX_ARGUMENT_DEPTH", crate::json::MAX_ARGUMENT_DEPTH)?;
+        module.add("MAX_ARGUMENT_DEPTH", crate::support::json::MAX_ARGUMENT_DEPTH)?;
         module.add("MAX_REFUSAL_BYTES", ::deltafold::provider_error::BODY_BYTES)?;
         module.add("FIRST_REFUSAL", ::deltafold::provider_error::FIRST_REFUSAL)?;
         let names = PyTuple::new(module.py(), ::deltafold::provider_error::REQUEST_ID_HEADERS)?;

@@ -15,9 +15,9 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyList, PyMemoryView, PyString, PyType};
 
-use crate::imports::LOGPROBS_SCHEMA;
-use crate::json;
-use crate::members::{Members, logprobs_error};
+use crate::support::imports::LOGPROBS_SCHEMA;
+use crate::support::json;
+use crate::support::members::{Members, logprobs_error};
 
 /// Log probabilities of the tokens of a message, in the order of the stream.
 ///

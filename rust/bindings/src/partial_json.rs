@@ -16,13 +16,13 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
 
-use crate::bytes::with_bytes;
-use crate::errors;
 use crate::fold_state::{FoldState, Place};
 use crate::live_value::Live;
 use crate::partial_tree::Tree;
-use crate::signals;
-use crate::try_lock::TryLock;
+use crate::support::bytes::with_bytes;
+use crate::support::errors;
+use crate::support::signals;
+use crate::support::try_lock::TryLock;
 
 const NAME: &str = "partial JSON";
 

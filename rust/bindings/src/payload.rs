@@ -11,8 +11,8 @@ use deltafold::contract::{
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::json;
-use crate::members::Members;
+use crate::support::json;
+use crate::support::members::Members;
 
 /// Return the payload as a new dict in wire names, without absent members.
 pub(crate) fn to_dict<'py>(

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyDict, PyString};
 
-use crate::text;
+use crate::support::text;
 
 /// Read the facts that the core needs from a response; `now` is in seconds since 1970.
 ///

@@ -7,9 +7,9 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
-use crate::imports::PART_FROM_WIRE;
-use crate::json;
-use crate::model::{Fields, Model};
+use crate::support::imports::PART_FROM_WIRE;
+use crate::support::json;
+use crate::support::model::{Fields, Model};
 
 pub(crate) static TEXT: Model = Model::new("deltafold.parts", "TEXT_BLUEPRINT");
 static THINKING: Model = Model::new("deltafold.parts", "THINKING_BLUEPRINT");

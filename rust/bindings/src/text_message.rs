@@ -10,10 +10,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 use uuid::Uuid;
 
-use crate::clock::{self, Timestamp};
 use crate::folded::{self, SOURCE};
-use crate::imports::VALIDATED_MESSAGE;
 use crate::snapshot;
+use crate::support::clock::{self, Timestamp};
+use crate::support::imports::VALIDATED_MESSAGE;
 
 /// Make a message of the system or the user with one text, without pydantic's validation.
 ///

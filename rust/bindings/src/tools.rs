@@ -7,8 +7,8 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
-use crate::imports::MAPPING;
-use crate::json;
+use crate::support::imports::MAPPING;
+use crate::support::json;
 
 /// Members that may hold the schema of a tool's arguments, in the specifications of different providers.
 const SCHEMAS: &[&str] = &["parameter_schema", "parameters", "input_schema"];

@@ -23,9 +23,9 @@ use crate::arrow::columns::Column;
 use crate::arrow::input::{Bodies, Numbers, Piece, Pieces};
 use crate::arrow::messages::{MESSAGE, Timing, has_text, push_failure, push_message};
 use crate::bodies::{DEFECT, fold_one};
-use crate::clock::Timestamp;
 use crate::decoder::Decoder;
-use crate::parallel::{self, Look, Results, Stopped};
+use crate::support::clock::Timestamp;
+use crate::support::parallel::{self, Look, Results, Stopped};
 
 /// Bytes of bodies that one thread folds into one part of the columns.
 const PART_BYTES: usize = 1 << 20;

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDelta, PyDict, PyString};
 
-use crate::imports::{DATETIME, TIMEDELTA, TIMEZONE};
+use crate::support::imports::{DATETIME, TIMEDELTA, TIMEZONE};
 
 static EPOCH: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 

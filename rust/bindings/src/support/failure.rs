@@ -7,7 +7,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use crate::text;
+use crate::support::text;
 
 /// Evidence of a failure, beside its code and message.
 #[derive(Clone, Copy)]

@@ -8,9 +8,9 @@ use deltafold::contract::{Logprobs, LogprobsError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple};
 
-use crate::errors;
-use crate::imports::{MAPPING, PART_FROM_WIRE};
-use crate::json;
+use crate::support::errors;
+use crate::support::imports::{MAPPING, PART_FROM_WIRE};
+use crate::support::json;
 
 /// Reader of the members of a mapping.
 pub(crate) struct Members<'a, 'py> {

@@ -8,9 +8,9 @@ use deltafold::contract::{ContractViolation, Failure};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 
-use crate::imports::LazyImport;
-use crate::json;
-use crate::try_lock::{Guard, Refused, TryLock, run_both};
+use crate::support::imports::LazyImport;
+use crate::support::json;
+use crate::support::try_lock::{Guard, Refused, TryLock, run_both};
 
 static MISUSE: LazyImport = LazyImport::new("deltafold.exceptions", "MisuseError");
 static INTERNAL: LazyImport = LazyImport::new("deltafold.exceptions", "InternalError");

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use crate::imports::WELL_FORMED;
+use crate::support::imports::WELL_FORMED;
 
 /// Return the text with U+FFFD in place of each lone surrogate.
 pub(crate) fn from_outside<'a>(text: &'a Bound<'_, PyString>) -> PyResult<Cow<'a, str>> {

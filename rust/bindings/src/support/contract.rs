@@ -8,9 +8,9 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyString;
 
-use crate::imports::LazyImport;
-use crate::json;
-use crate::model::Model;
+use crate::support::imports::LazyImport;
+use crate::support::json;
+use crate::support::model::Model;
 
 pub(crate) static USAGE: Model = Model::new("deltafold.usage", "USAGE_BLUEPRINT");
 

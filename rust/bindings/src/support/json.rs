@@ -9,7 +9,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyInt, PyList, PyString};
 
-use crate::imports::JSON_DUMPS;
+use crate::support::imports::JSON_DUMPS;
 
 /// Return the Python value of a JSON text.
 ///

@@ -15,7 +15,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 use pyo3::{ffi, intern};
 
-use crate::imports::{BASE_MODEL, LazyImport};
+use crate::support::imports::{BASE_MODEL, LazyImport};
 
 /// Blueprint of a model, looked up once.
 pub(crate) struct Model {

@@ -14,7 +14,7 @@ use std::thread;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::signals::{self, PAUSE, SLICE};
+use crate::support::signals::{self, PAUSE, SLICE};
 
 /// Bytes added to the size of each item, so that signals are also checked between many small items.
 const ITEM_BYTES: usize = 1 << 10;

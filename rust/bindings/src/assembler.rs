@@ -14,8 +14,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use uuid::Uuid;
 
-use crate::batch::DeltaBatch;
-use crate::delta::MessageDelta;
+use crate::delta::batch::DeltaBatch;
+use crate::delta::message_delta::MessageDelta;
 use crate::fold_state::FoldState;
 use crate::folded::{self, FoldedMessage};
 use crate::partial_json::PartialJson;

@@ -13,9 +13,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString, PyTuple};
 
 use crate::assembler::MessageAssembler;
-use crate::batch::DeltaBatch;
 use crate::decoder::Decoder;
 use crate::decoder_options::random_run_id;
+use crate::delta::batch::DeltaBatch;
 use crate::fold_state::FoldState;
 use crate::support::clock::Timestamp;
 use crate::support::errors;

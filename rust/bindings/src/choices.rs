@@ -19,8 +19,8 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 
 use crate::assembler::MessageAssembler;
-use crate::batch::DeltaBatch;
 use crate::decoder_options::{self, Choice, Given, Settings, left_the_registry};
+use crate::delta::batch::DeltaBatch;
 use crate::fold_state::FoldState;
 use crate::refusal;
 use crate::support::bytes::with_bytes;

@@ -8,8 +8,8 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use crate::batch::DeltaBatch;
-use crate::delta::MessageDelta;
+use crate::delta::batch::DeltaBatch;
+use crate::delta::message_delta::MessageDelta;
 use crate::encoder::{headers_dict, note_list, write};
 use crate::encoder_settings::{self, Choices};
 use crate::support::errors;

@@ -14,9 +14,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
 use crate::assembler::MessageAssembler;
-use crate::batch::DeltaBatch;
 use crate::decoder::Decoder;
-use crate::delta::MessageDelta;
+use crate::delta::batch::DeltaBatch;
+use crate::delta::message_delta::MessageDelta;
 use crate::encoder_settings::{self, Choices};
 use crate::support::bytes::with_bytes;
 use crate::support::clock::Timestamp;

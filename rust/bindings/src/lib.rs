@@ -12,14 +12,12 @@ use pyo3::types::PyTuple;
 
 mod arrow;
 mod assembler;
-mod batch;
 mod bodies;
 mod choices;
 mod choices_encoder;
 mod decoder;
 mod decoder_options;
 mod delta;
-mod delta_from_wire;
 mod encoder;
 mod encoder_settings;
 mod event_framer;
@@ -32,7 +30,6 @@ mod logprobs;
 mod message_json;
 mod partial_json;
 mod partial_tree;
-mod payload;
 mod refusal;
 mod snapshot;
 mod stream;
@@ -48,8 +45,6 @@ mod _core {
     #[pymodule_export]
     use crate::assembler::MessageAssembler;
     #[pymodule_export]
-    use crate::batch::{DeltaBatch, DeltaBatchIterator};
-    #[pymodule_export]
     use crate::bodies::{decode_body, detect_dialects, fold_bodies};
     #[pymodule_export]
     use crate::choices::{ChoicesDecoder, fold_body_choices};
@@ -60,7 +55,9 @@ mod _core {
     #[pymodule_export]
     use crate::decoder_options::{dialect_names, markup_names};
     #[pymodule_export]
-    use crate::delta::MessageDelta;
+    use crate::delta::batch::{DeltaBatch, DeltaBatchIterator};
+    #[pymodule_export]
+    use crate::delta::message_delta::MessageDelta;
     #[pymodule_export]
     use crate::encoder::{Encoder, Transcoder, encode_body, encode_choices_body};
     #[pymodule_export]

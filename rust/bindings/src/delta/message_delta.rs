@@ -14,7 +14,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyType};
 
-use crate::payload;
+use crate::delta::payload;
 use crate::support::clock;
 use crate::support::contract;
 use crate::support::errors;

@@ -6,8 +6,8 @@ use deltafold::contract::{Delta, DeltaKind};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use crate::delta::MessageDelta;
-use crate::payload;
+use crate::delta::message_delta::MessageDelta;
+use crate::delta::payload;
 use crate::support::clock;
 use crate::support::errors;
 use crate::support::members::Members;

@@ -12,7 +12,7 @@ use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use crate::delta::MessageDelta;
+use crate::delta::message_delta::MessageDelta;
 use crate::support::clock::{self, Timestamp};
 
 /// Deltas of one feed, oldest first: a sequence that builds its `MessageDelta` objects on access.

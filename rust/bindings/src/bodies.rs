@@ -12,11 +12,11 @@ use deltafold::detect::detect;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString, PyTuple};
 
-use crate::assembler::MessageAssembler;
 use crate::decoder::Decoder;
 use crate::decoder_options::random_run_id;
 use crate::delta::batch::DeltaBatch;
-use crate::fold_state::FoldState;
+use crate::message::assembler::MessageAssembler;
+use crate::message::fold_state::FoldState;
 use crate::support::clock::Timestamp;
 use crate::support::errors;
 use crate::support::parallel::{self, Look, Results, Stopped};

@@ -18,10 +18,10 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 
-use crate::assembler::MessageAssembler;
 use crate::decoder_options::{self, Choice, Given, Settings, left_the_registry};
 use crate::delta::batch::DeltaBatch;
-use crate::fold_state::FoldState;
+use crate::message::assembler::MessageAssembler;
+use crate::message::fold_state::FoldState;
 use crate::refusal;
 use crate::support::bytes::with_bytes;
 use crate::support::callback::Callback;

@@ -20,10 +20,10 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString};
 
-use crate::assembler::MessageAssembler;
 use crate::choices::ChoicesDecoder;
 use crate::decoder_options::{Choice, Given, Settings, given_now, left_the_registry, now};
 use crate::delta::batch::DeltaBatch;
+use crate::message::assembler::MessageAssembler;
 use crate::refusal;
 use crate::support::bytes::with_bytes;
 use crate::support::callback::Callback;

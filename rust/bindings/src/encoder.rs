@@ -13,11 +13,11 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
-use crate::assembler::MessageAssembler;
 use crate::decoder::Decoder;
 use crate::delta::batch::DeltaBatch;
 use crate::delta::message_delta::MessageDelta;
 use crate::encoder_settings::{self, Choices};
+use crate::message::assembler::MessageAssembler;
 use crate::support::bytes::with_bytes;
 use crate::support::clock::Timestamp;
 use crate::support::errors;

@@ -8,9 +8,9 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
-use crate::assembler::MessageAssembler;
 use crate::decoder::Decoder;
-use crate::fold_state::FoldState;
+use crate::message::assembler::MessageAssembler;
+use crate::message::fold_state::FoldState;
 
 /// Number of chunks of a list between two checks for signals.
 const CHUNKS_BETWEEN_SIGNALS: usize = 64;

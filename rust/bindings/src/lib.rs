@@ -11,7 +11,6 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 mod arrow;
-mod assembler;
 mod bodies;
 mod choices;
 mod choices_encoder;
@@ -22,19 +21,10 @@ mod encoder;
 mod encoder_settings;
 mod event_framer;
 mod fold;
-mod fold_state;
-mod folded;
-mod lazy;
-mod live_value;
-mod logprobs;
-mod message_json;
-mod partial_json;
-mod partial_tree;
+mod message;
 mod refusal;
-mod snapshot;
 mod stream;
 mod support;
-mod text_message;
 mod tools;
 
 /// Compiled half of deltafold.
@@ -42,8 +32,6 @@ mod tools;
 mod _core {
     #[pymodule_export]
     use crate::arrow::fold_columns;
-    #[pymodule_export]
-    use crate::assembler::MessageAssembler;
     #[pymodule_export]
     use crate::bodies::{decode_body, detect_dialects, fold_bodies};
     #[pymodule_export]
@@ -67,18 +55,22 @@ mod _core {
     #[pymodule_export]
     use crate::fold::{Fold, fold_chunks};
     #[pymodule_export]
-    use crate::lazy::{
+    use crate::message::assembler::MessageAssembler;
+    #[pymodule_export]
+    use crate::message::lazy::{
         LazyDict, LazyField, folded_json, folded_text, folded_tool_calls, set_late_fields,
         set_lazy_field,
     };
     #[pymodule_export]
-    use crate::logprobs::Logprobs;
+    use crate::message::logprobs::Logprobs;
     #[pymodule_export]
-    use crate::partial_json::{JsonDefect, PartialJson};
+    use crate::message::partial_json::{JsonDefect, PartialJson};
+    #[pymodule_export]
+    use crate::message::snapshot::ToolCallBuffer;
+    #[pymodule_export]
+    use crate::message::text_message::message_of_text;
     #[pymodule_export]
     use crate::refusal::{classify_refusal, error_code_from_word, seconds_until_reset};
-    #[pymodule_export]
-    use crate::snapshot::ToolCallBuffer;
     #[pymodule_export]
     use crate::stream::cursor::Cursor;
     #[pymodule_export]
@@ -91,8 +83,6 @@ mod _core {
     use crate::support::limits::Limits;
     #[pymodule_export]
     use crate::support::plain_json::plain_json;
-    #[pymodule_export]
-    use crate::text_message::message_of_text;
 
     use super::{Bound, PyModule, PyModuleMethods, PyResult, PyTuple};
 

@@ -19,11 +19,11 @@ use pyo3::types::{PyDict, PyString};
 
 use super::pending::{Pending, PendingDeltas};
 use super::timer::{StreamTimer, StreamTimes};
-use crate::assembler::MessageAssembler;
 use crate::decoder::{Decoder, Taken};
 use crate::delta::batch::{self, DeltaBatch};
 use crate::fold;
-use crate::fold_state::FoldState;
+use crate::message::assembler::MessageAssembler;
+use crate::message::fold_state::FoldState;
 use crate::support::clock::Timestamp;
 use crate::support::errors;
 use crate::support::try_lock::TryLock;

@@ -10,8 +10,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 use uuid::Uuid;
 
-use crate::folded::{self, SOURCE};
-use crate::snapshot;
+use crate::message::folded::{self, SOURCE};
+use crate::message::snapshot;
 use crate::support::clock::{self, Timestamp};
 use crate::support::imports::VALIDATED_MESSAGE;
 

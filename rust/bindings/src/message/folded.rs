@@ -20,8 +20,8 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use uuid::Uuid;
 
-use crate::logprobs;
-use crate::snapshot;
+use crate::message::logprobs;
+use crate::message::snapshot;
 use crate::support::clock::{self, Timestamp};
 use crate::support::contract::{self, USAGE};
 use crate::support::imports::{PARSE_ARGUMENTS, UUID};

@@ -15,12 +15,12 @@ use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use pyo3::types::{PyDict, PyList, PyString, PyType};
 
-use crate::folded::{self, Arguments, FoldedMessage, FoldedUsage, LATE, SOURCE};
-use crate::message_json;
-use crate::snapshot;
+use crate::message::folded::{self, Arguments, FoldedMessage, FoldedUsage, LATE, SOURCE};
+use crate::message::snapshot;
+use crate::message::text_message::TextMessage;
+use crate::message::to_json;
 use crate::support::contract::USAGE;
 use crate::support::model::{self, Model};
-use crate::text_message::TextMessage;
 
 /// Class with lazy fields.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -358,5 +358,5 @@ pub(crate) fn folded_json(message: &Bound<'_, PyAny>) -> PyResult<Option<String>
     };
     let meta = meta.map(|meta| meta.call_method0(intern!(py, "model_dump_json"))).transpose()?;
     let meta = meta.as_ref().map(|meta| meta.cast::<PyString>()?.to_str()).transpose()?;
-    Ok(message_json::write(source.get(), &fold, meta))
+    Ok(to_json::write(source.get(), &fold, meta))
 }

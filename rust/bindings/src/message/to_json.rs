@@ -12,7 +12,7 @@ use deltafold::contract::InputFormat;
 use deltafold::fold::{MessageAssembler, Metadata, Part, Terminal, TextPart, ToolCall};
 use deltafold::json::{Carry, Kind, ObjectWriter, Reader, write_list, write_members, write_string};
 
-use crate::folded::FoldedMessage;
+use crate::message::folded::FoldedMessage;
 
 /// Bound on open objects and arrays of a value, below the bounds of all readers and of pydantic.
 const MAX_DEPTH: usize = 100;

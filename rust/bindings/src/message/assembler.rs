@@ -16,10 +16,10 @@ use uuid::Uuid;
 
 use crate::delta::batch::DeltaBatch;
 use crate::delta::message_delta::MessageDelta;
-use crate::fold_state::FoldState;
-use crate::folded::{self, FoldedMessage};
-use crate::partial_json::PartialJson;
-use crate::snapshot::{self, ToolCallBuffer};
+use crate::message::fold_state::FoldState;
+use crate::message::folded::{self, FoldedMessage};
+use crate::message::partial_json::PartialJson;
+use crate::message::snapshot::{self, ToolCallBuffer};
 use crate::support::clock::Timestamp;
 use crate::support::errors;
 use crate::support::imports::{MAPPING, MAPPING_PROXY};

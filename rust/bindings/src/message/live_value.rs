@@ -11,7 +11,7 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
-use crate::partial_tree::scalar;
+use crate::message::partial_tree::scalar;
 
 /// Object or array that has not ended.
 enum Open {

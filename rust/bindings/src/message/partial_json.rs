@@ -16,9 +16,9 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
 
-use crate::fold_state::{FoldState, Place};
-use crate::live_value::Live;
-use crate::partial_tree::Tree;
+use crate::message::fold_state::{FoldState, Place};
+use crate::message::live_value::Live;
+use crate::message::partial_tree::Tree;
 use crate::support::bytes::with_bytes;
 use crate::support::errors;
 use crate::support::signals;

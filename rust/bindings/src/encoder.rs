@@ -13,7 +13,7 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
-use crate::decoder::Decoder;
+use crate::decode::decoder::Decoder;
 use crate::delta::batch::DeltaBatch;
 use crate::delta::message_delta::MessageDelta;
 use crate::encoder_settings::{self, Choices};

@@ -11,21 +11,14 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 mod arrow;
-mod bodies;
-mod choices;
 mod choices_encoder;
-mod decoder;
-mod decoder_options;
+mod decode;
 mod delta;
 mod encoder;
 mod encoder_settings;
-mod event_framer;
-mod fold;
 mod message;
-mod refusal;
 mod stream;
 mod support;
-mod tools;
 
 /// Compiled half of deltafold.
 #[pymodule(gil_used = false)]
@@ -33,15 +26,21 @@ mod _core {
     #[pymodule_export]
     use crate::arrow::fold_columns;
     #[pymodule_export]
-    use crate::bodies::{decode_body, detect_dialects, fold_bodies};
-    #[pymodule_export]
-    use crate::choices::{ChoicesDecoder, fold_body_choices};
-    #[pymodule_export]
     use crate::choices_encoder::ChoicesEncoder;
     #[pymodule_export]
-    use crate::decoder::Decoder;
+    use crate::decode::bodies::{decode_body, detect_dialects, fold_bodies};
     #[pymodule_export]
-    use crate::decoder_options::{dialect_names, markup_names};
+    use crate::decode::choices::{ChoicesDecoder, fold_body_choices};
+    #[pymodule_export]
+    use crate::decode::decoder::Decoder;
+    #[pymodule_export]
+    use crate::decode::event_framer::{EventFramer, event_ends};
+    #[pymodule_export]
+    use crate::decode::fold::{Fold, fold_chunks};
+    #[pymodule_export]
+    use crate::decode::options::{dialect_names, markup_names};
+    #[pymodule_export]
+    use crate::decode::refusal::{classify_refusal, error_code_from_word, seconds_until_reset};
     #[pymodule_export]
     use crate::delta::batch::{DeltaBatch, DeltaBatchIterator};
     #[pymodule_export]
@@ -50,10 +49,6 @@ mod _core {
     use crate::encoder::{Encoder, Transcoder, encode_body, encode_choices_body};
     #[pymodule_export]
     use crate::encoder_settings::target_names;
-    #[pymodule_export]
-    use crate::event_framer::{EventFramer, event_ends};
-    #[pymodule_export]
-    use crate::fold::{Fold, fold_chunks};
     #[pymodule_export]
     use crate::message::assembler::MessageAssembler;
     #[pymodule_export]
@@ -69,8 +64,6 @@ mod _core {
     use crate::message::snapshot::ToolCallBuffer;
     #[pymodule_export]
     use crate::message::text_message::message_of_text;
-    #[pymodule_export]
-    use crate::refusal::{classify_refusal, error_code_from_word, seconds_until_reset};
     #[pymodule_export]
     use crate::stream::cursor::Cursor;
     #[pymodule_export]

@@ -22,8 +22,8 @@ use pyo3::types::PyBytes;
 use crate::arrow::columns::Column;
 use crate::arrow::input::{Bodies, Numbers, Piece, Pieces};
 use crate::arrow::messages::{MESSAGE, Timing, has_text, push_failure, push_message};
-use crate::bodies::{DEFECT, fold_one};
-use crate::decoder::Decoder;
+use crate::decode::bodies::{DEFECT, fold_one};
+use crate::decode::decoder::Decoder;
 use crate::support::clock::Timestamp;
 use crate::support::parallel::{self, Look, Results, Stopped};
 

@@ -19,9 +19,9 @@ use pyo3::types::{PyDict, PyString};
 
 use super::pending::{Pending, PendingDeltas};
 use super::timer::{StreamTimer, StreamTimes};
-use crate::decoder::{Decoder, Taken};
+use crate::decode::decoder::{Decoder, Taken};
+use crate::decode::fold;
 use crate::delta::batch::{self, DeltaBatch};
-use crate::fold;
 use crate::message::assembler::MessageAssembler;
 use crate::message::fold_state::FoldState;
 use crate::support::clock::Timestamp;

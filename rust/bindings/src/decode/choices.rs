@@ -18,11 +18,11 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 
-use crate::decoder_options::{self, Choice, Given, Settings, left_the_registry};
+use crate::decode::options::{self, Choice, Given, Settings, left_the_registry};
+use crate::decode::refusal;
 use crate::delta::batch::DeltaBatch;
 use crate::message::assembler::MessageAssembler;
 use crate::message::fold_state::FoldState;
-use crate::refusal;
 use crate::support::bytes::with_bytes;
 use crate::support::callback::Callback;
 use crate::support::clock::Timestamp;
@@ -87,7 +87,7 @@ impl ChoicesDecoder {
         py: Python<'py>,
         f: impl FnOnce(&mut Choices) -> PyResult<()>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let now = decoder_options::now(py, &self.clock)?;
+        let now = options::now(py, &self.clock)?;
         let decode = |core: &mut Choices| f(core).map(|()| core.take());
         let taken = errors::guarded(py, &self.core, "decoder", decode)??;
         let run_id = self.run_id_text.get_or_init(py, || PyString::new(py, &self.run_id).unbind());
@@ -178,8 +178,7 @@ impl ChoicesDecoder {
         status: u16,
         headers: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        let now =
-            (status >= FIRST_REFUSAL).then(|| decoder_options::now(py, &self.clock)).transpose()?;
+        let now = (status >= FIRST_REFUSAL).then(|| options::now(py, &self.clock)).transpose()?;
         let response = refusal::response(status, Some(headers), now.map(Timestamp::seconds))?;
         let accepted =
             errors::guarded(py, &self.core, "decoder", |core| core.set_response(response))?;
@@ -292,7 +291,7 @@ pub(crate) fn fold_body_choices<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let decoder = decoder.get();
     let options = errors::lock(py, &decoder.core, "decoder")?.options();
-    let now = decoder_options::now(py, &decoder.clock)?;
+    let now = options::now(py, &decoder.clock)?;
     let body = body.as_bytes();
     let fold = || fold_all(options, &decoder.run_id, body, now);
     let fold = std::panic::AssertUnwindSafe(fold);

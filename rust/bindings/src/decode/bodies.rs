@@ -12,8 +12,8 @@ use deltafold::detect::detect;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString, PyTuple};
 
-use crate::decoder::Decoder;
-use crate::decoder_options::random_run_id;
+use crate::decode::decoder::Decoder;
+use crate::decode::options::random_run_id;
 use crate::delta::batch::DeltaBatch;
 use crate::message::assembler::MessageAssembler;
 use crate::message::fold_state::FoldState;

@@ -18,11 +18,11 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 use uuid::Uuid;
 
-use crate::refusal;
+use crate::decode::refusal;
+use crate::decode::tools;
 use crate::support::callback::Callback;
 use crate::support::clock::{self, Timestamp};
 use crate::support::errors;
-use crate::tools;
 
 /// Shapes of frames that all streams of the process share.
 static SHAPES: LazyLock<Arc<Shapes>> = LazyLock::new(Arc::default);

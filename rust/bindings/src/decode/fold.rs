@@ -8,7 +8,7 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
-use crate::decoder::Decoder;
+use crate::decode::decoder::Decoder;
 use crate::message::assembler::MessageAssembler;
 use crate::message::fold_state::FoldState;
 

@@ -20,11 +20,11 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString};
 
-use crate::choices::ChoicesDecoder;
-use crate::decoder_options::{Choice, Given, Settings, given_now, left_the_registry, now};
+use crate::decode::choices::ChoicesDecoder;
+use crate::decode::options::{Choice, Given, Settings, given_now, left_the_registry, now};
+use crate::decode::refusal;
 use crate::delta::batch::DeltaBatch;
 use crate::message::assembler::MessageAssembler;
-use crate::refusal;
 use crate::support::bytes::with_bytes;
 use crate::support::callback::Callback;
 use crate::support::clock::Timestamp;

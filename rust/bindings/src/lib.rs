@@ -11,11 +11,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 mod arrow;
-mod choices_encoder;
 mod decode;
 mod delta;
-mod encoder;
-mod encoder_settings;
+mod encode;
 mod message;
 mod stream;
 mod support;
@@ -25,8 +23,6 @@ mod support;
 mod _core {
     #[pymodule_export]
     use crate::arrow::fold_columns;
-    #[pymodule_export]
-    use crate::choices_encoder::ChoicesEncoder;
     #[pymodule_export]
     use crate::decode::bodies::{decode_body, detect_dialects, fold_bodies};
     #[pymodule_export]
@@ -46,9 +42,11 @@ mod _core {
     #[pymodule_export]
     use crate::delta::message_delta::MessageDelta;
     #[pymodule_export]
-    use crate::encoder::{Encoder, Transcoder, encode_body, encode_choices_body};
+    use crate::encode::choices::ChoicesEncoder;
     #[pymodule_export]
-    use crate::encoder_settings::target_names;
+    use crate::encode::encoder::{Encoder, Transcoder, encode_body, encode_choices_body};
+    #[pymodule_export]
+    use crate::encode::settings::target_names;
     #[pymodule_export]
     use crate::message::assembler::MessageAssembler;
     #[pymodule_export]

@@ -16,7 +16,7 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 use crate::decode::decoder::Decoder;
 use crate::delta::batch::DeltaBatch;
 use crate::delta::message_delta::MessageDelta;
-use crate::encoder_settings::{self, Choices};
+use crate::encode::settings::{self, Choices};
 use crate::message::assembler::MessageAssembler;
 use crate::support::bytes::with_bytes;
 use crate::support::clock::Timestamp;
@@ -223,8 +223,8 @@ impl Encoder {
         target: &str,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
-        let row = encoder_settings::find(py, target)?;
-        let Choices { settings, as_bytes } = encoder_settings::read(options)?;
+        let row = settings::find(py, target)?;
+        let Choices { settings, as_bytes } = settings::read(options)?;
         let core = Core::new(row, settings, !as_bytes);
         Ok(Self { core: TryLock::new(core), target: row.name, as_bytes })
     }
@@ -519,8 +519,8 @@ pub(crate) fn encode_body<'py>(
     assembler: &Bound<'_, MessageAssembler>,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Option<WholeAnswer<'py>>> {
-    let row = encoder_settings::find(py, target)?;
-    let Choices { settings, .. } = encoder_settings::read(options)?;
+    let row = settings::find(py, target)?;
+    let Choices { settings, .. } = settings::read(options)?;
     let (core, began) = assembler.get().shared(py)?;
     let created = began.unwrap_or_else(Timestamp::now).milliseconds();
     let body = encode::whole_body(row, settings, created, &core);
@@ -539,8 +539,8 @@ pub(crate) fn encode_choices_body<'py>(
     assemblers: BTreeMap<u64, Py<MessageAssembler>>,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Option<WholeAnswer<'py>>> {
-    let row = encoder_settings::find(py, target)?;
-    let Choices { settings, .. } = encoder_settings::read(options)?;
+    let row = settings::find(py, target)?;
+    let Choices { settings, .. } = settings::read(options)?;
     let mut created = None;
     let mut cores = Vec::new();
     for (number, assembler) in &assemblers {

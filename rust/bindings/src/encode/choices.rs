@@ -10,8 +10,8 @@ use pyo3::types::{PyDict, PyList};
 
 use crate::delta::batch::DeltaBatch;
 use crate::delta::message_delta::MessageDelta;
-use crate::encoder::{headers_dict, note_list, write};
-use crate::encoder_settings::{self, Choices};
+use crate::encode::encoder::{headers_dict, note_list, write};
+use crate::encode::settings::{self, Choices};
 use crate::support::errors;
 use crate::support::try_lock::TryLock;
 
@@ -53,8 +53,8 @@ impl ChoicesEncoder {
     #[new]
     #[pyo3(signature = (target, **options))]
     fn new(py: Python<'_>, target: &str, options: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
-        let row = encoder_settings::find(py, target)?;
-        let Choices { settings, as_bytes } = encoder_settings::read(options)?;
+        let row = settings::find(py, target)?;
+        let Choices { settings, as_bytes } = settings::read(options)?;
         let Some(core) = AnswersEncoder::new(row, settings, !as_bytes) else {
             let able = TARGETS.iter().filter(|row| row.has_answers).map(|row| row.name);
             let able: Vec<&str> = able.collect();

@@ -22,7 +22,7 @@ mod support;
 #[pymodule(gil_used = false)]
 mod _core {
     #[pymodule_export]
-    use crate::arrow::fold_columns;
+    use crate::arrow::fold::fold_columns;
     #[pymodule_export]
     use crate::decode::bodies::{decode_body, detect_dialects, fold_bodies};
     #[pymodule_export]

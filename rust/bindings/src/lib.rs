@@ -1,6 +1,10 @@
 //! `deltafold._core`: the Python extension, with frozen classes over the core, conversions and error mapping.
 //!
+//! The rooms by what Python sees, bottom first: `support`, `delta`, `message`, `decode`; above them `arrow`, `encode` and
+//! `stream`.
+//!
 //! Laws:
+//! - A room imports only rooms below it.  `arrow`, `encode` and `stream` do not import each other.
 //! - No Python object is built, dropped or called while a lock is held.  Signal handlers between the slices of a huge feed
 //!   are the exception; they find the object busy.
 //! - A busy lock raises `MisuseError` and never waits.  The lock of a lazy message is the exception: it is held for a few

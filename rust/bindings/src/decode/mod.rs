@@ -9,4 +9,4 @@ pub(crate) mod event_framer;
 pub(crate) mod fold;
 pub(crate) mod options;
 pub(crate) mod refusal;
-pub(crate) mod tools;
+mod tools;

@@ -3,6 +3,6 @@
 //! In: deltas of the core, or mappings and JSON in wire names.  Out: Python objects, mappings and JSON.
 
 pub(crate) mod batch;
-pub(crate) mod from_wire;
+mod from_wire;
 pub(crate) mod message_delta;
-pub(crate) mod payload;
+mod payload;

@@ -4,12 +4,12 @@
 
 pub(crate) mod assembler;
 pub(crate) mod fold_state;
-pub(crate) mod folded;
+mod folded;
 pub(crate) mod lazy;
-pub(crate) mod live_value;
+mod live_value;
 pub(crate) mod logprobs;
 pub(crate) mod partial_json;
-pub(crate) mod partial_tree;
+mod partial_tree;
 pub(crate) mod snapshot;
 pub(crate) mod text_message;
-pub(crate) mod to_json;
+mod to_json;

@@ -1,6 +1,10 @@
 //! `deltafold._core`: the Python extension, with frozen classes over the core, conversions and error mapping.
 //!
+//! The rooms by what Python sees, bottom first: `support`, `delta`, `message`, `decode`; above them `arrow`, `encode` and
+//! `stream`.
+//!
 //! Laws:
+//! - A room imports only rooms below it.  `arrow`, `encode` and `stream` do not import each other.
 //! - No Python object is built, dropped or called while a lock is held.  Signal handlers between the slices of a huge feed
 //!   are the exception; they find the object busy.
 //! - A busy lock raises `MisuseError` and never waits.  The lock of a lazy message is the exception: it is held for a few
@@ -11,106 +15,69 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 mod arrow;
-mod assembler;
-mod batch;
-mod bodies;
-mod bytes;
-mod callback;
-mod choices;
-mod choices_encoder;
-mod clock;
-mod contract;
-mod decoder;
-mod decoder_options;
+mod decode;
 mod delta;
-mod delta_from_wire;
-mod encoder;
-mod encoder_settings;
-mod errors;
-mod event_framer;
-mod failure;
-mod fold;
-mod fold_state;
-mod folded;
-mod imports;
-mod json;
-mod lazy;
-mod limits;
-mod live_value;
-mod logprobs;
-mod members;
-mod message_json;
-mod model;
-mod parallel;
-mod partial_json;
-mod partial_tree;
-mod payload;
-mod plain_json;
-mod refusal;
-mod signals;
-mod snapshot;
+mod encode;
+mod message;
 mod stream;
-mod text;
-mod text_message;
-mod tools;
-mod try_lock;
+mod support;
 
 /// Compiled half of deltafold.
 #[pymodule(gil_used = false)]
 mod _core {
     #[pymodule_export]
-    use crate::arrow::fold_columns;
+    use crate::arrow::fold::fold_columns;
     #[pymodule_export]
-    use crate::assembler::MessageAssembler;
+    use crate::decode::bodies::{decode_body, detect_dialects, fold_bodies};
     #[pymodule_export]
-    use crate::batch::{DeltaBatch, DeltaBatchIterator};
+    use crate::decode::choices::{ChoicesDecoder, fold_body_choices};
     #[pymodule_export]
-    use crate::bodies::{decode_body, detect_dialects, fold_bodies};
+    use crate::decode::decoder::Decoder;
     #[pymodule_export]
-    use crate::choices::{ChoicesDecoder, fold_body_choices};
+    use crate::decode::event_framer::{EventFramer, event_ends};
     #[pymodule_export]
-    use crate::choices_encoder::ChoicesEncoder;
+    use crate::decode::fold::{Fold, fold_chunks};
     #[pymodule_export]
-    use crate::contract::forbids_calls;
+    use crate::decode::options::{dialect_names, markup_names};
     #[pymodule_export]
-    use crate::decoder::Decoder;
+    use crate::decode::refusal::{classify_refusal, error_code_from_word, seconds_until_reset};
     #[pymodule_export]
-    use crate::decoder_options::{dialect_names, markup_names};
+    use crate::delta::batch::{DeltaBatch, DeltaBatchIterator};
     #[pymodule_export]
-    use crate::delta::MessageDelta;
+    use crate::delta::message_delta::MessageDelta;
     #[pymodule_export]
-    use crate::encoder::{Encoder, Transcoder, encode_body, encode_choices_body};
+    use crate::encode::choices::ChoicesEncoder;
     #[pymodule_export]
-    use crate::encoder_settings::target_names;
+    use crate::encode::encoder::{Encoder, Transcoder, encode_body, encode_choices_body};
     #[pymodule_export]
-    use crate::event_framer::{EventFramer, event_ends};
+    use crate::encode::settings::target_names;
     #[pymodule_export]
-    use crate::fold::{Fold, fold_chunks};
+    use crate::message::assembler::MessageAssembler;
     #[pymodule_export]
-    use crate::json::read_json;
-    #[pymodule_export]
-    use crate::lazy::{
+    use crate::message::lazy::{
         LazyDict, LazyField, folded_json, folded_text, folded_tool_calls, set_late_fields,
         set_lazy_field,
     };
     #[pymodule_export]
-    use crate::limits::Limits;
+    use crate::message::logprobs::Logprobs;
     #[pymodule_export]
-    use crate::logprobs::Logprobs;
+    use crate::message::partial_json::{JsonDefect, PartialJson};
     #[pymodule_export]
-    use crate::partial_json::{JsonDefect, PartialJson};
+    use crate::message::snapshot::ToolCallBuffer;
     #[pymodule_export]
-    use crate::plain_json::plain_json;
-    #[pymodule_export]
-    use crate::refusal::{classify_refusal, error_code_from_word, seconds_until_reset};
-    #[pymodule_export]
-    use crate::snapshot::ToolCallBuffer;
+    use crate::message::text_message::message_of_text;
     #[pymodule_export]
     use crate::stream::cursor::Cursor;
     #[pymodule_export]
     use crate::stream::timer::{StreamTimer, StreamTimes};
     #[pymodule_export]
-    use crate::text_message::message_of_text;
+    use crate::support::contract::forbids_calls;
+    #[pymodule_export]
+    use crate::support::json::read_json;
+    #[pymodule_export]
+    use crate::support::limits::Limits;
+    #[pymodule_export]
+    use crate::support::plain_json::plain_json;
 
     use super::{Bound, PyModule, PyModuleMethods, PyResult, PyTuple};
 
@@ -119,7 +86,7 @@ mod _core {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("CONTRACT_VERSION", ::deltafold::contract::CONTRACT_VERSION)?;
         module.add("OVER", crate::stream::cursor::over(module.py())?)?;
-        module.add("MAX_ARGUMENT_DEPTH", crate::json::MAX_ARGUMENT_DEPTH)?;
+        module.add("MAX_ARGUMENT_DEPTH", crate::support::json::MAX_ARGUMENT_DEPTH)?;
         module.add("MAX_REFUSAL_BYTES", ::deltafold::provider_error::BODY_BYTES)?;
         module.add("FIRST_REFUSAL", ::deltafold::provider_error::FIRST_REFUSAL)?;
         let names = PyTuple::new(module.py(), ::deltafold::provider_error::REQUEST_ID_HEADERS)?;

@@ -19,14 +19,14 @@ use pyo3::types::{PyDict, PyString};
 
 use super::pending::{Pending, PendingDeltas};
 use super::timer::{StreamTimer, StreamTimes};
-use crate::assembler::MessageAssembler;
-use crate::batch::{self, DeltaBatch};
-use crate::clock::Timestamp;
-use crate::decoder::{Decoder, Taken};
-use crate::errors;
-use crate::fold;
-use crate::fold_state::FoldState;
-use crate::try_lock::TryLock;
+use crate::decode::decoder::{Decoder, Taken};
+use crate::decode::fold;
+use crate::delta::batch::{self, DeltaBatch};
+use crate::message::assembler::MessageAssembler;
+use crate::message::fold_state::FoldState;
+use crate::support::clock::Timestamp;
+use crate::support::errors;
+use crate::support::try_lock::TryLock;
 
 /// Kind of value that a reader of a stream takes from each read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use deltafold::contract::DeltaBatch as Core;
 use pyo3::prelude::*;
 
-use crate::clock::Timestamp;
-use crate::errors;
-use crate::try_lock::TryLock;
+use crate::support::clock::Timestamp;
+use crate::support::errors;
+use crate::support::try_lock::TryLock;
 
 /// A batch, and its next delta.
 pub(crate) struct Pending {

@@ -10,9 +10,9 @@ use std::time::Instant;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 
-use crate::callback::Callback;
-use crate::errors;
-use crate::try_lock::TryLock;
+use crate::support::callback::Callback;
+use crate::support::errors;
+use crate::support::try_lock::TryLock;
 
 /// Binary logarithm of the number of classes in each doubling.
 const CLASS_BITS: u32 = 3;

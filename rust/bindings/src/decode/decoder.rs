@@ -1,0 +1,481 @@
+//! `Decoder`: decodes bytes in any chunking into deltas.
+//!
+//! In: facts about a response (dialect, status, headers, tools) and the bytes of its body.  Out: one `DeltaBatch` for each
+//! feed, or deltas folded into an assembler.
+//!
+//! Laws: a feed that a signal handler interrupts leaves the decoder unchanged.  `feed_into` cannot be undone, so after an
+//! interruption the decoder refuses more bytes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use deltafold::contract::DeltaBatch as CoreBatch;
+use deltafold::decoder::{Decoder as Core, Options};
+use deltafold::fold::FoldingOutput;
+use deltafold::provider_error::FIRST_REFUSAL;
+use pyo3::exceptions::PyValueError;
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyString};
+
+use crate::decode::choices::ChoicesDecoder;
+use crate::decode::options::{Choice, Given, Settings, given_now, left_the_registry, now};
+use crate::decode::refusal;
+use crate::delta::batch::DeltaBatch;
+use crate::message::assembler::MessageAssembler;
+use crate::support::bytes::with_bytes;
+use crate::support::callback::Callback;
+use crate::support::clock::Timestamp;
+use crate::support::errors;
+use crate::support::failure::{Evidence, failure};
+use crate::support::limits::Limits;
+use crate::support::signals::{self, SLICE};
+use crate::support::try_lock::TryLock;
+
+/// Decoder of one response body.  Bytes are fed in any chunking and decoded into deltas.
+///
+/// Args:
+///     dialect: the wire protocol, a name of `dialect_names()`; or with a markup, `<dialect>+<markup>`.
+///     run_id: the id of the agent run; a random UUID by default.
+///     model_id: the requested model; used if the body names none.
+///     request_id: the response id if the body has none.
+///     status: the HTTP status; from 400 up the stream ends in an error.
+///     headers: the response headers, in any case; the decoder reads retry-after and the request id.
+///     tools: the offered tools, for markup: names, mappings like those of requests, or objects with `name` and
+///         `parameter_schema`.  Without it, any name is accepted, and parameters are strings.
+///     markup: the notation of reasoning and calls in plain text, a name of `markup_names()`; by default text is left
+///         unchanged.
+///     starts_in_thinking: true if the prompt opened the thinking, so that the text begins inside it.
+///     tool_names: tool names of the caller by their names in the request; only those that differ.  Deltas carry the names
+///         of the caller.
+///     choice: the number of the answer to decode, if the request asked for several (`n > 1`); or "all", which makes a
+///         `ChoicesDecoder` of every answer; or "joined" for a server that writes the text and the calls of one answer as
+///         several choices, as GitHub Copilot does.
+///     provider_raw: attach the JSON of each frame to its first delta, for debugging.  The terminal carries the frame that
+///         ended the message.  Some frames are not kept: frames without JSON; frames without a delta (keep-alives,
+///         repetitions); frames whose content is emitted in a later frame (possible markup, half a surrogate pair, names
+///         before `start`).
+///     logprobs: attach log probabilities to the text deltas.
+///     limits: bounds; see `Limits`.
+///     clock: returns the aware datetime of the deltas, called once per feed; by default the UTC clock of the system.
+///
+/// Raises:
+///     UnknownDialectError: no dialect, or no markup, has this name; the message lists them.
+///     TypeError, ValueError: an item of `tools` is not a tool; the message names the field.
+///     ValueError: two different markups are given, or `starts_in_thinking` is given without a markup.
+///     MisuseError: a method was called while another thread is inside one.
+///     InternalError: a bug; the decoder cannot be used any more.
+///
+/// Example:
+///     >>> decoder = Decoder("openai-chat", run_id="r1")
+///     >>> batch = decoder.feed(b'data: {"choices":[{"delta":{"content":"Hi"}}]}\n\ndata: [DONE]\n\n')
+///     >>> batch.text, decoder.finished
+///     ('Hi', True)
+#[pyclass(frozen, module = "deltafold._core")]
+pub(crate) struct Decoder {
+    core: TryLock<Core>,
+    dialect: &'static str,
+    markup: Option<&'static str>,
+    run_id: Arc<str>,
+    /// The run id as a Python string, built with the first batch.
+    run_id_text: PyOnceLock<Py<PyString>>,
+    clock: Callback,
+    closed: AtomicBool,
+    /// A signal handler raised during `feed_into`, so only a part of the bytes was read.
+    torn: AtomicBool,
+}
+
+/// Result of a feed: the deltas or their number, and whether the terminal was among them.
+pub(crate) struct Taken<D> {
+    pub(crate) deltas: D,
+    pub(crate) finished: bool,
+}
+
+impl Decoder {
+    /// Build a decoder with the options of a mapping.
+    pub(crate) fn from_options(
+        dialect: &Bound<'_, PyAny>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Py<Self>> {
+        let py = dialect.py();
+        if options.is_some_and(|options| !options.is_empty()) {
+            let made = py.get_type::<Self>().call((dialect,), options)?;
+            return match made.cast_into::<Self>() {
+                Ok(made) => Ok(made.unbind()),
+                Err(_) => Err(PyValueError::new_err(
+                    "choice=\"all\" has a message for each choice, and this reads one: \
+                     fold_choices() folds them, and Decoder(choice=\"all\") decodes them",
+                )),
+            };
+        }
+        let dialect = dialect.extract()?;
+        Py::new(py, Self::make(Given::default().read(py, dialect, Choice::One(0), None)?)?)
+    }
+
+    /// Build a decoder of one answer.
+    fn make(settings: Settings) -> PyResult<Self> {
+        let Settings { options, dialect, markup, run_id, clock } = settings;
+        Ok(Self {
+            core: TryLock::new(Core::new(options).ok_or_else(left_the_registry)?),
+            dialect,
+            markup,
+            run_id,
+            run_id_text: PyOnceLock::new(),
+            clock,
+            closed: AtomicBool::new(false),
+            torn: AtomicBool::new(false),
+        })
+    }
+
+    pub(crate) fn run_id_text(&self, py: Python<'_>) -> Py<PyString> {
+        let run_id = self.run_id_text.get_or_init(py, || PyString::new(py, &self.run_id).unbind());
+        run_id.clone_ref(py)
+    }
+
+    pub(crate) fn run(&self) -> &Arc<str> {
+        &self.run_id
+    }
+
+    /// Read the clock of this decoder.
+    pub(crate) fn now(&self, py: Python<'_>) -> PyResult<Timestamp> {
+        now(py, &self.clock)
+    }
+
+    /// Return a copy of the caller's options.
+    pub(crate) fn options(&self, py: Python<'_>) -> PyResult<Options> {
+        Ok(errors::lock(py, &self.core, "decoder")?.options())
+    }
+
+    pub(crate) fn core(&self) -> &TryLock<Core> {
+        &self.core
+    }
+
+    /// Refuse more bytes, because a feed was interrupted.
+    pub(crate) fn tear(&self) {
+        self.torn.store(true, Ordering::Relaxed);
+    }
+
+    /// Refuse more bytes, because the body has ended.
+    pub(crate) fn mark_closed(&self) {
+        self.closed.store(true, Ordering::Relaxed);
+    }
+
+    /// Refuse bytes after `close()` and after an interrupted `feed_into()`.
+    pub(crate) fn check_open(&self, py: Python<'_>) -> PyResult<()> {
+        if self.torn.load(Ordering::Relaxed) {
+            let message = "feed after an interrupted feed_into(): a part of its bytes was read; close(), or fail()";
+            return Err(errors::misuse(py, message));
+        }
+        if self.closed.load(Ordering::Relaxed) {
+            return Err(errors::misuse(py, "feed after close(): the body has ended"));
+        }
+        Ok(())
+    }
+
+    fn batch(
+        &self,
+        py: Python<'_>,
+        f: impl FnOnce(&mut Core, &mut CoreBatch) -> PyResult<()>,
+    ) -> PyResult<DeltaBatch> {
+        let (taken, now) = self.core_batch(py, f)?;
+        Ok(DeltaBatch::new(taken.deltas, self.run_id_text(py), now))
+    }
+
+    fn core_batch(
+        &self,
+        py: Python<'_>,
+        f: impl FnOnce(&mut Core, &mut CoreBatch) -> PyResult<()>,
+    ) -> PyResult<(Taken<CoreBatch>, Timestamp)> {
+        let now = self.now(py)?;
+        let mut deltas = CoreBatch::default();
+        let finished = errors::guarded(py, &self.core, "decoder", |core| {
+            f(core, &mut deltas).map(|()| core.finished())
+        })??;
+        Ok((Taken { deltas, finished }, now))
+    }
+
+    /// Decode the next bytes as `feed` does, and return the deltas and their time.
+    pub(crate) fn decode(
+        &self,
+        py: Python<'_>,
+        data: &Bound<'_, PyAny>,
+    ) -> PyResult<(Taken<CoreBatch>, Timestamp)> {
+        self.check_open(py)?;
+        with_bytes(data, |bytes| {
+            self.core_batch(py, |core, batch| {
+                if bytes.len() <= SLICE {
+                    core.feed(bytes, batch);
+                    return Ok(());
+                }
+                let before = core.clone();
+                signals::in_slices(bytes, |slice| core.feed(slice, batch), || py.check_signals())
+                    .inspect_err(|_| *core = before)
+            })
+        })
+    }
+
+    /// Return true after the terminal.
+    pub(crate) fn has_finished(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(errors::lock(py, &self.core, "decoder")?.finished())
+    }
+
+    fn fold(
+        &self,
+        py: Python<'_>,
+        assembler: &MessageAssembler,
+        f: impl FnOnce(&mut Core, &mut FoldingOutput<'_>) -> PyResult<()>,
+    ) -> PyResult<Taken<usize>> {
+        // A message keeps the timestamp of its first delta only, so the system clock is read at most once.
+        let given = given_now(py, &self.clock).transpose()?;
+        let outcome = errors::guarded_pair(
+            py,
+            (&self.core, "decoder"),
+            (assembler.state(), "assembler"),
+            |core, state| {
+                let now = || given.unwrap_or_else(Timestamp::now);
+                let first_seq = core.last_seq() + 1;
+                let outcome = state.receive(&self.run_id, now, first_seq, |output| f(core, output));
+                outcome
+                    .map(|(count, read)| (Taken { deltas: count, finished: core.finished() }, read))
+            },
+        )?;
+        let (taken, read) =
+            outcome.map_err(|violation| errors::contract_violation(py, &violation))?;
+        read.inspect_err(|_| self.torn.store(true, Ordering::Relaxed))?;
+        Ok(taken)
+    }
+
+    /// Decode the next bytes into an assembler.
+    pub(crate) fn take_into(
+        &self,
+        py: Python<'_>,
+        assembler: &MessageAssembler,
+        data: &Bound<'_, PyAny>,
+    ) -> PyResult<Taken<usize>> {
+        self.check_open(py)?;
+        with_bytes(data, |bytes| {
+            self.fold(py, assembler, |core, sink| {
+                signals::in_slices(bytes, |slice| core.feed(slice, sink), || py.check_signals())
+            })
+        })
+    }
+
+    /// Take the end of the body into an assembler, and return the number of deltas.
+    pub(crate) fn take_end_into(
+        &self,
+        py: Python<'_>,
+        assembler: &MessageAssembler,
+    ) -> PyResult<usize> {
+        let taken = self.fold(py, assembler, |core, sink| {
+            core.close(sink);
+            Ok(())
+        })?;
+        self.closed.store(true, Ordering::Relaxed);
+        Ok(taken.deltas)
+    }
+}
+
+#[pymethods]
+impl Decoder {
+    #[new]
+    #[pyo3(
+        signature = (dialect, *, run_id=None, model_id=None, request_id=None, status=200, headers=None, tools=None, markup=None, starts_in_thinking=false, tool_names=None, choice=Choice::One(0), provider_raw=false, logprobs=false, limits=None, clock=None),
+        text_signature = "(dialect, *, run_id=None, model_id=None, request_id=None, status=200, headers=None, tools=None, markup=None, starts_in_thinking=False, tool_names=None, choice=0, provider_raw=False, logprobs=False, limits=None, clock=None)"
+    )]
+    #[expect(clippy::too_many_arguments, reason = "one keyword a fact about the stream")]
+    #[expect(clippy::new_ret_no_self, reason = "`choice` decides the class")]
+    fn new<'py>(
+        py: Python<'py>,
+        dialect: &str,
+        run_id: Option<&str>,
+        model_id: Option<&str>,
+        request_id: Option<&str>,
+        status: u16,
+        headers: Option<&Bound<'_, PyAny>>,
+        tools: Option<&Bound<'_, PyAny>>,
+        markup: Option<&str>,
+        starts_in_thinking: bool,
+        tool_names: Option<BTreeMap<String, String>>,
+        choice: Choice,
+        provider_raw: bool,
+        logprobs: bool,
+        limits: Option<&Bound<'_, Limits>>,
+        clock: Option<Py<PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let given = Given {
+            run_id,
+            model_id,
+            request_id,
+            status,
+            headers,
+            tools,
+            markup,
+            starts_in_thinking,
+            tool_names,
+            provider_raw,
+            logprobs,
+            limits: limits.map(|limits| limits.get().core),
+        };
+        match choice {
+            Choice::One(_) | Choice::Joined => {
+                let made = Self::make(given.read(py, dialect, choice, clock)?)?;
+                Ok(Bound::new(py, made)?.into_any())
+            }
+            Choice::All => {
+                let made = ChoicesDecoder::make(given.read(py, dialect, choice, clock)?)?;
+                Ok(Bound::new(py, made)?.into_any())
+            }
+        }
+    }
+
+    #[getter]
+    pub(crate) fn dialect(&self) -> &'static str {
+        self.dialect
+    }
+
+    /// The markup that is decoded in plain text; `None` without one.
+    #[getter]
+    fn markup(&self) -> Option<&'static str> {
+        self.markup
+    }
+
+    #[getter]
+    fn run_id(&self) -> &str {
+        &self.run_id
+    }
+
+    /// True after the terminal delta (`done` or `error`).
+    #[getter]
+    fn finished(&self, py: Python<'_>) -> PyResult<bool> {
+        self.has_finished(py)
+    }
+
+    /// Set the status and the headers of the response, which arrive after the request.
+    ///
+    /// Raises:
+    ///     MisuseError: bytes of the body were fed already.
+    #[pyo3(signature = (status, headers, /))]
+    fn set_response(
+        &self,
+        py: Python<'_>,
+        status: u16,
+        headers: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let now = (status >= FIRST_REFUSAL).then(|| self.now(py)).transpose()?;
+        let response = refusal::response(status, Some(headers), now.map(Timestamp::seconds))?;
+        let accepted =
+            errors::guarded(py, &self.core, "decoder", |core| core.set_response(response))?;
+        if accepted {
+            return Ok(());
+        }
+        Err(errors::misuse(py, "set_response after feed(): the response comes before its body"))
+    }
+
+    /// Decode the next bytes of the body, in any chunking, and return the completed deltas, oldest first.
+    ///
+    /// The cost is linear in the number of bytes.  The GIL is held.  After the terminal all bytes are ignored.  Ctrl-C
+    /// interrupts a feed of many megabytes, and the decoder is then unchanged.
+    ///
+    /// Raises:
+    ///     MisuseError: called after `close()`.
+    ///     TypeError: `data` is not bytes, bytearray or memoryview.
+    #[pyo3(signature = (data, /))]
+    fn feed(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<DeltaBatch> {
+        let (taken, now) = self.decode(py, data)?;
+        Ok(DeltaBatch::new(taken.deltas, self.run_id_text(py), now))
+    }
+
+    /// Decode the next bytes into an assembler, and return the number of deltas.
+    ///
+    /// Ctrl-C interrupts a feed of many megabytes.  The deltas so far stay in the assembler, and the decoder refuses more
+    /// bytes.
+    ///
+    /// Raises:
+    ///     ContractError: the assembler belongs to another run, or holds another stream.
+    ///     MisuseError: called after `close()`.
+    #[pyo3(signature = (assembler, data, /))]
+    pub(crate) fn feed_into(
+        &self,
+        py: Python<'_>,
+        assembler: &Bound<'_, MessageAssembler>,
+        data: &Bound<'_, PyAny>,
+    ) -> PyResult<usize> {
+        Ok(self.take_into(py, assembler.get(), data)?.deltas)
+    }
+
+    /// Take the end of the body.  Afterwards the stream has its terminal.  A second call has no effect.
+    fn close(&self, py: Python<'_>) -> PyResult<DeltaBatch> {
+        let batch = self.batch(py, |core, batch| {
+            core.close(batch);
+            Ok(())
+        })?;
+        self.closed.store(true, Ordering::Relaxed);
+        Ok(batch)
+    }
+
+    /// Take the end of the body as `close()` does, into an assembler, and return the number of deltas.
+    #[pyo3(signature = (assembler, /))]
+    pub(crate) fn close_into(
+        &self,
+        py: Python<'_>,
+        assembler: &Bound<'_, MessageAssembler>,
+    ) -> PyResult<usize> {
+        self.take_end_into(py, assembler.get())
+    }
+
+    /// End the stream for an external reason: a failed transport, or a caller that stops.
+    ///
+    /// After a finish reason the message is whole and ends in `done` with a warning.  After the terminal the call has no
+    /// effect.
+    ///
+    /// Raises:
+    ///     ValueError: `code` is unknown; the message lists the error codes.
+    ///
+    /// Args:
+    ///     code: an `ErrorCode` or its name.
+    ///     message: the description of the failure.
+    ///     retryable: true if the same request may succeed later; by default the value of the code.
+    ///     retry_after: seconds to wait.
+    ///     status: the HTTP status.
+    ///     provider_code: the error code of the provider.
+    ///     http_request_id: the HTTP request id; by default the one of the headers.
+    #[pyo3(signature = (code, message, retryable=None, *, retry_after=None, status=None, provider_code=None, http_request_id=None))]
+    #[expect(clippy::too_many_arguments, reason = "one keyword a piece of evidence")]
+    fn fail(
+        &self,
+        py: Python<'_>,
+        code: &Bound<'_, PyString>,
+        message: &Bound<'_, PyString>,
+        retryable: Option<bool>,
+        retry_after: Option<f64>,
+        status: Option<u16>,
+        provider_code: Option<&Bound<'_, PyString>>,
+        http_request_id: Option<&Bound<'_, PyString>>,
+    ) -> PyResult<DeltaBatch> {
+        let failure = failure(
+            code,
+            message,
+            retryable,
+            Evidence { retry_after, status, provider_code, http_request_id },
+        )?;
+        self.batch(py, |core, batch| {
+            core.fail(failure, batch);
+            Ok(())
+        })
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.clock.traverse(&visit)
+    }
+
+    fn __clear__(&self) {
+        self.clock.clear();
+    }
+
+    fn __repr__(&self) -> String {
+        let markup = self.markup.map(|markup| format!("+{markup}")).unwrap_or_default();
+        format!("<Decoder of {}{markup}, run {}>", self.dialect, self.run_id)
+    }
+}

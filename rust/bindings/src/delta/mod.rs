@@ -1,0 +1,8 @@
+//! Deltas as Python objects: `MessageDelta`, and `DeltaBatch` with the deltas of one feed.
+//!
+//! In: deltas of the core, or mappings and JSON in wire names.  Out: Python objects, mappings and JSON.
+
+pub(crate) mod batch;
+mod from_wire;
+pub(crate) mod message_delta;
+mod payload;

@@ -1,0 +1,7 @@
+//! Encoding as Python objects: `Encoder`, `ChoicesEncoder`, `Transcoder`, and whole bodies.
+//!
+//! In: deltas and batches, folded messages, or bytes of another protocol.  Out: bytes, or one mapping an event.
+
+pub(crate) mod choices;
+pub(crate) mod encoder;
+pub(crate) mod settings;

@@ -1,4 +1,4 @@
-"""`contract.schema.json` agrees with `contract.py` and the message models."""
+"""`contract.schema.json` agrees with `contract/kinds.py` and the message models."""
 
 import json
 from collections.abc import Iterable

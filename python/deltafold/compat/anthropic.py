@@ -3,7 +3,7 @@
 In: an `anthropic.Stream` or `anthropic.AsyncStream` that was not read.  Out: the objects that its
 iteration yields, and the exceptions that it raises.
 
-Laws: those of `builders.py` and `reading.py`. The SDK keeps the request, its retries and its
+Laws: those of `builders.py` and `object_streams.py`. The SDK keeps the request, its retries and its
 authentication. An event without a line `event:` has the name of its `type`, where the SDK skips it.
 Source: `anthropic/_streaming.py` and `anthropic/lib/bedrock/_stream_decoder.py` of anthropic 2.12.
 """

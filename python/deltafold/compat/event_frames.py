@@ -2,7 +2,7 @@
 
 In: a response of httpx or httpx2, or a stream of an SDK.  Out: dicts.
 
-Laws: those of `reading.py`. Values that are no JSON objects are skipped, as `[DONE]` is.
+Laws: those of `object_streams.py`. Values that are no JSON objects are skipped, as `[DONE]` is.
 """
 
 from typing import TypeAlias, cast

@@ -3,7 +3,7 @@
 In: an `openai.Stream` or `openai.AsyncStream` that was not read.  Out: the objects that its
 iteration yields, and the exceptions that it raises.
 
-Laws: those of `builders.py` and `reading.py`. The SDK keeps the request, its retries and its
+Laws: those of `builders.py` and `object_streams.py`. The SDK keeps the request, its retries and its
 authentication. Source: `openai/_streaming.py` of openai 3.54.
 """
 

@@ -1,6 +1,6 @@
 """Exceptions that carry no message of a model: the root of all, and those for defects and misuse.
 
-`errors.py` has the tree of all exceptions.
+`errors/model_error.py` has the tree of all exceptions.
 
 Law: this module imports nothing, so that the data types of the contract can raise these.
 """

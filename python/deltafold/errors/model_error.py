@@ -1,9 +1,9 @@
 """Exception of a failed model call, with advice for the reader.
 
-In: the fields of a failure, from a fold or from `ErrorMapper` (`error_mapping.py`).  Out:
+In: the fields of a failure, from a fold or from `ErrorMapper` (`mapper.py`).  Out:
 `ModelError`.
 
-All exceptions of deltafold, of which `exceptions.py` has the others:
+All exceptions of deltafold, of which `contract/exceptions.py` has the others:
 
     DeltafoldError(Exception)
       ModelError                       the provider failed, or the connection to it

@@ -2,7 +2,7 @@
 
 In: a response that is opened once.  Out: the number of an answer, its message and its error.
 
-Laws: those of `choices.py`. An error shows no secret of the call. The connection is closed
+Laws: those of `streams/choices.py`. An error shows no secret of the call. The connection is closed
 whichever way the reading ends.
 """
 

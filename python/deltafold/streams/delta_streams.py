@@ -1,7 +1,7 @@
 """Streams: bytes of a response in, deltas, text and the final message out.
 
 In: a `Source` of byte chunks (transports/sources.py).  Out: `MessageDelta`, `DeltaBatch`, `str`,
-`Message`.  `stream_readers.py` has the loops that read.
+`Message`.  `readers.py` has the loops that read.
 
 Laws:
 - Pull only: nothing is read before it is requested, and at most one transport chunk ahead.

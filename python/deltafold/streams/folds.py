@@ -2,7 +2,7 @@
 
 In: bytes.  Out: `Message`, or the assemblers that hold many.
 
-Laws: those of `streams.py`; a body in one piece is folded with the GIL released.
+Laws: those of `delta_streams.py`; a body in one piece is folded with the GIL released.
 """
 
 from collections.abc import AsyncIterable, Iterable

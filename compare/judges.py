@@ -45,28 +45,28 @@ def streams(judge: Judge) -> Iterator[judging.Stream]:
             yield judging.untranscoded(source)
 
 
-def cases_of(folder: Path, judge: Judge) -> Iterator[dict[str, object]]:
-    """Write all streams that a client reads, and yield a case for each."""
-    for number, stream in enumerate(streams(judge)):
-        file = folder / str(number)
-        file.write_bytes(stream.body)
-        yield {
-            "client": judge.name,
-            "name": stream.name,
-            "file": str(file),
-            "status": stream.status,
-            "headers": dict(stream.headers),
-        }
+def cases_of(folder: Path, judges: list[Judge]) -> Iterator[dict[str, object]]:
+    """Write all streams that these clients read, and yield a case for each."""
+    for judge in judges:
+        for number, stream in enumerate(streams(judge)):
+            file = folder / f"{judge.name}.{number}"
+            file.write_bytes(stream.body)
+            yield {
+                "client": judge.name,
+                "name": stream.name,
+                "file": str(file),
+                "status": stream.status,
+                "headers": dict(stream.headers),
+            }
 
 
-def lines_of(judge: Judge) -> Lines:
-    """Let a client read everything; return its lines by stream.
-
-    Each client has a process of its own, because some keep memory of each stream that they read.
-    """
+def lines_of(language: str, judges: list[Judge]) -> dict[str, Lines]:
+    """Let the clients of a language read everything; return their lines by client and stream."""
+    found: dict[str, Lines] = {judge.name: {} for judge in judges}
     with tempfile.TemporaryDirectory() as name:
-        cases = cases_of(Path(name), judge)
-        return {line["name"]: line for line in read_all(judge.language, cases)}
+        for line in read_all(language, cases_of(Path(name), judges)):
+            found[line["client"]][line["name"]] = line
+    return found
 
 
 def unexplained(judge: Judge, found: list[judging.Verdict]) -> list[judging.Verdict]:
@@ -150,7 +150,7 @@ def main() -> int:
     results, served = list[Result](), list[through_gateway.Through]()
     for language in PROGRAMS:
         judges = [judge for judge in JUDGES if judge.language == language]
-        lines = {judge.name: lines_of(judge) for judge in judges}
+        lines = lines_of(language, judges)
         results.extend(judged(judge, lines[judge.name]) for judge in judges)
         served.extend(through_gateway.through(language, judges, lines))
     complied = {target: comply.findings(target) for target in comply.CHECKS}

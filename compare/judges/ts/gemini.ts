@@ -5,7 +5,8 @@ import { GoogleGenAI, type GenerateContentResponse } from "@google/genai";
 
 import { emptyAnswer, type Answer, type Fetch } from "./reply.ts";
 
-const REQUEST = { model: "m", contents: "?" };
+// The client would continue an answer that pauses by itself, and each request gets the same answer here.
+const REQUEST = { model: "m", contents: "?", config: { automaticContinuation: false } };
 // One client reads all streams, one after another: it calls the global `fetch`.
 const client = new GoogleGenAI({ apiKey: "key" });
 

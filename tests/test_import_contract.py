@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
+import grimp
 import pytest
 
 import deltafold
@@ -100,6 +101,20 @@ def test_a_planted_import_fails(tmp_path: Path, planted: dict[str, str], found: 
     status, report = linted(tmp_path, planted)
     assert status == 1
     assert found in " ".join(report.split())
+
+
+def test_the_rooms_of_the_package_stay_few() -> None:
+    graph = grimp.build_graph("deltafold", cache_dir=None)
+    rooms = graph.find_children("deltafold")
+    for room in rooms:
+        graph.squash_module(room)
+    arrows = {
+        (room, other)
+        for room in rooms
+        for other in graph.find_modules_directly_imported_by(room) & rooms - {room}
+    }
+    assert len(rooms) <= 20
+    assert len(arrows) <= 95
 
 
 def packages() -> list[str]:

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import tomllib
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Final
 
@@ -29,6 +30,20 @@ def run(*arguments: Path) -> subprocess.CompletedProcess[str]:
 def test_the_workspace_has_no_cycle() -> None:
     done = run()
     assert (done.returncode, done.stdout) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("crate", "rooms", "floors", "arrows"),
+    [("rust/core/src", 16, 9, 53), ("rust/bindings/src", 7, 5, 16)],
+)
+def test_the_rooms_of_a_crate_stay_few(crate: str, rooms: int, floors: int, arrows: int) -> None:
+    graph = rust_cycles.top_level(rust_cycles.Crate(rust_cycles.ROOT / crate).graph())
+    assert len(graph) <= rooms
+    assert sum(map(len, graph.values())) <= arrows
+    height = dict[str, int]()
+    for room in TopologicalSorter(graph).static_order():
+        height[room] = 1 + max((height[below] for below in graph[room]), default=0)
+    assert max(height.values()) <= floors
 
 
 def test_a_cycle_fails_with_its_path(tmp_path: Path) -> None:

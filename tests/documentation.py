@@ -37,7 +37,7 @@ from deltafold.testing.answers import ScriptedCall
 from deltafold.testing.playlist import Request
 
 ROOT: Final = Path(__file__).parents[1]
-DEMO: Final = ROOT / "python" / "deltafold" / "demo" / "recordings"
+DEMO: Final = ROOT / "python" / "deltafold" / "cli" / "demo" / "recordings"
 PNG: Final = b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )

@@ -82,7 +82,16 @@ JUDGES = (
         "openai-chat",
         (
             Limit(
-                frozenset({"openai-chat/custom-tool", "openai-responses/custom-tool"}),
+                frozenset(
+                    {
+                        "openai-chat/custom-tool",
+                        "openai-responses/custom-tool",
+                        "openai-responses/custom-tool-by-tool-search",
+                        "openai-responses/custom-tool-in-namespace",
+                        "openai-responses/custom-tool-of-the-input",
+                        "openai-responses/namespace-whole-body",
+                    }
+                ),
                 "calls",
                 "Its chunks and its accumulator know calls of functions only; a call with free "
                 "text has no name and no input.",

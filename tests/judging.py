@@ -19,7 +19,7 @@ from typing import NamedTuple, TypeAlias, cast
 
 import deltafold
 from corpus import CORPUS
-from deltafold.message.fallbacks import calls_before_fallback
+from deltafold.message.fallbacks import calls_before_fallback, last_boundary
 
 Call: TypeAlias = tuple[str | None, str, object]
 
@@ -161,6 +161,8 @@ class Stream(NamedTuple):
     headers: Mapping[str, str]
     body: bytes
     notes: frozenset[str]
+    target: str
+    whole: bool = False
 
 
 class Source(NamedTuple):
@@ -230,7 +232,7 @@ def everything() -> tuple[Source, ...]:
 def untranscoded(source: Source) -> Stream:
     """Return a recording as it is, for the client of its own protocol."""
     name = f"{source.name} (as it is)"
-    return Stream(name, source.dialect, 200, {}, source.body, frozenset())
+    return Stream(name, source.dialect, 200, {}, source.body, frozenset(), source.dialect)
 
 
 def written(source: Source, target: str) -> Stream:
@@ -239,7 +241,8 @@ def written(source: Source, target: str) -> Stream:
     body = transcoder.feed(source.body) + transcoder.close()
     notes = frozenset(note["code"] for note in transcoder.notes)
     status = transcoder.status or 200
-    return Stream(source.name, source.dialect, status, transcoder.headers or {}, body, notes)
+    headers = transcoder.headers or {}
+    return Stream(source.name, source.dialect, status, headers, body, notes, target)
 
 
 def written_whole(source: Source, target: str) -> Stream:
@@ -247,7 +250,8 @@ def written_whole(source: Source, target: str) -> Stream:
     decoder = deltafold.Decoder(source.dialect, run_id=RUN)
     answer = deltafold.transcode_response(source.body, decoder, target)
     notes = frozenset(note["code"] for note in answer.notes)
-    return Stream(source.name, source.dialect, answer.status, answer.headers, answer.body, notes)
+    facts = (answer.status, answer.headers, answer.body, notes)
+    return Stream(source.name, source.dialect, *facts, target, whole=True)
 
 
 def parsed(arguments: str) -> object:
@@ -294,11 +298,30 @@ def object_of(arguments: object) -> object:
     return arguments
 
 
-def wanted_finishes(source: Source, target: str) -> set[str]:
+def wanted_thinking(source: Source, stream: Stream) -> str:
+    """Return the thinking of a message as a client of the target reads it."""
+    parts = source.message.parts
+    boundary = last_boundary(parts)
+    if boundary is not None and stream.whole and stream.target != boundary.dialect:
+        # A whole answer has the thinking of the model that served it.
+        parts = parts[boundary.index :]
+    return "".join(part.text for part in parts if part.kind == "thinking")
+
+
+def filters_calls(source: Source, target: str, *, whole: bool) -> bool:
+    """Return whether a call of a model that declined was written, so that a filter ends the answer.
+
+    A whole answer leaves such a call out.
+    """
+    if whole or target in HELD_CALLS:
+        return False
+    return bool(calls_before_fallback(source.message.parts))
+
+
+def wanted_finishes(source: Source, target: str, stream: Stream) -> set[str]:
     """Return the words that a client of the target may read for the finish reason."""
-    if target in HELD_CALLS or not calls_before_fallback(source.message.parts):
+    if not filters_calls(source, stream.target, whole=stream.whole):
         return words_of_end(source, target)
-    # A call of the model that declined was written: the answer ends as one of a filter.
     return {WORDS.get(target, {}).get("content_filter", "content_filter")}
 
 
@@ -354,6 +377,12 @@ def must_raise(source: Source) -> bool:
     return reason.value == "error" or (reason.value == "other" and not source.message.parts)
 
 
+def may_raise(source: Source, target: str, *, whole: bool) -> bool:
+    """Return whether a client raises: AG-UI has no word for an answer that a filter ended."""
+    filtered = target == "ag-ui" and filters_calls(source, target, whole=whole)
+    return filtered or must_raise(source)
+
+
 def may_end(target: str, answer: Answer) -> bool:
     """Return whether the target has a finish reason for what went wrong."""
     return answer.finish in FAILED_WORDS.get(target, frozenset())
@@ -369,7 +398,7 @@ def differences(
         return
     if answer.text != message.text:
         yield "text", message.text, answer.text
-    thinking = "".join(part.text for part in message.parts if part.kind == "thinking")
+    thinking = wanted_thinking(source, stream)
     if plain(answer.thinking) != plain(thinking):
         yield "thinking", plain(thinking), plain(answer.thinking)
     cut = {call.tool_call_id for call in message.tool_calls if call.incomplete}
@@ -381,7 +410,7 @@ def differences(
         yield "calls", calls, given
     if must_raise(source):
         return
-    finishes = wanted_finishes(source, target)
+    finishes = wanted_finishes(source, target, stream)
     if answer.finish not in finishes:
         yield "finish", sorted(finishes), answer.finish
     usage = message.meta.usage
@@ -428,7 +457,7 @@ def verdicts(
             answer = read(stream)
         except Exception as error:  # noqa: BLE001 - whatever a client raises is its answer
             said = f"{type(error).__name__}: {error}"
-            if must_raise(source):
+            if may_raise(source, target, whole=whole):
                 if not says(said, reason := failure_of(source)):
                     found.append(Verdict(source.name, source.dialect, "message", reason, said))
             elif not (source.name in limits or (not whole and refused(source, target, read))):

@@ -113,13 +113,21 @@ func ofResponse(response responses.Response) answer {
 			}
 		case responses.ResponseFunctionToolCall:
 			read.Calls = append(read.Calls, call{
-				ID: item.CallID, Name: item.Name, Text: item.Arguments,
+				ID: item.CallID, Name: toolName(item.Name, item.Namespace), Text: item.Arguments,
 			})
 		case responses.ResponseCustomToolCall:
 			read.Calls = append(read.Calls, call{
-				ID: item.CallID, Name: item.Name, Text: item.Input, Free: true,
+				ID: item.CallID, Name: toolName(item.Name, item.Namespace), Text: item.Input, Free: true,
 			})
 		}
 	}
 	return read
+}
+
+// Name of a called tool, with the namespace that the client reads beside it.
+func toolName(name, namespace string) string {
+	if namespace == "" || namespace == name {
+		return name
+	}
+	return namespace + "__" + name
 }

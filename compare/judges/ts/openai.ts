@@ -110,6 +110,11 @@ class Deltas {
   }
 }
 
+// Name of a called tool, with the namespace that the client reads beside it.
+function toolName({ name, namespace }: { name: string; namespace?: string }): string {
+  return namespace === undefined || namespace === name ? name : `${namespace}__${name}`;
+}
+
 function ofResponse(response: OpenAI.Responses.Response): Answer {
   const answer = emptyAnswer();
   answer.finish = response.incomplete_details?.reason ?? response.status ?? null;
@@ -124,9 +129,9 @@ function ofResponse(response: OpenAI.Responses.Response): Answer {
       const parts = [...item.summary, ...(item.content ?? [])];
       answer.thinking += parts.map((part) => part.text).join("");
     } else if (item.type === "function_call") {
-      answer.calls.push({ id: item.call_id, name: item.name, text: item.arguments });
+      answer.calls.push({ id: item.call_id, name: toolName(item), text: item.arguments });
     } else if (item.type === "custom_tool_call") {
-      answer.calls.push({ id: item.call_id, name: item.name, value: { input: item.input } });
+      answer.calls.push({ id: item.call_id, name: toolName(item), value: { input: item.input } });
     }
   }
   return answer;

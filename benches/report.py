@@ -20,7 +20,7 @@ from chart import bars
 from documents import SHAPES
 from imports import PYDANTIC
 from other_bodies import SOURCES, TARGETS
-from peers import CONVERTERS, FRAMEWORKS, SDK_CREATE, SDK_HELPER, SDKS
+from peers import CONVERTERS, FRAMEWORKS, SDK_CREATE, SDK_HELPER
 from readers import FOLD, HAND_WRITTEN, ORJSON, OURS, PUBLIC, STREAM_MESSAGE
 from results import Results, machine, read_benchmarks, read_stages, versions
 from targets import Target, targets
@@ -378,6 +378,8 @@ def report(passes: Sequence[Results]) -> str:
         f"## Targets: {sum(target.reached for target in found)} of {len(found)} reached",
         "",
         *target_table(found),
+        "![CPU time an event by reader](bench.svg)",
+        "",
         *tables(results),
         *transcoding(results),
         *slower(results),
@@ -402,41 +404,21 @@ def short(results: Results) -> str:
         ]
         for reader in (*PUBLIC, *HAND_WRITTEN)
     ]
-    head = ["CPU µs an event, bytes to message"]
-    head += [f"{dialect}, {count:,} events" for dialect in DIALECTS for count in (2_000, 20)]
-    rows = [
-        [
-            reader,
-            *(
-                compared(
-                    results, "text", reader, "events", dialect=one, events=count, feed="16 KiB"
-                )
-                for one in DIALECTS
-                for count in (2_000, 20)
-            ),
-        ]
-        for reader in (FOLD, *HAND_WRITTEN, *CONVERTERS, *SDKS, *FRAMEWORKS)
-    ]
     lines = [
         "One event a read, as providers send them. Each row ends by reading text, usage, finish",
         "reason and arguments:",
         "",
         *table(public_head, public),
-        "Large feeds, bytes to message:",
-        "",
-        "![CPU time an event by reader](docs/bench.svg)",
-        "",
-        *table(head, rows),
         "Medians of one pass, with the multiple of the first row in brackets;",
-        f"{machine()}. `make bench`",
-        "measures again. [docs/bench.md](docs/bench.md) has all results and versions;",
-        "[docs/profile.md](docs/profile.md) explains where the remaining time goes.",
+        f"{machine()}. `make bench` measures again.",
+        "[docs/bench.md](docs/bench.md) has the SDKs, the frameworks, and the rows in which",
+        "deltafold is slower.",
     ]
     return "\n".join(lines)
 
 
 def chart(results: Results) -> str:
-    """Return the chart of README.md."""
+    """Return the chart of docs/bench.md."""
     names = {
         FOLD: "deltafold",
         **{name: name for name in (*HAND_WRITTEN, *CONVERTERS)},

@@ -12,15 +12,13 @@ import pytest
 
 import deltafold
 from arrow_rows import assert_rows, row_of
-from corpus import needs_corpus
+from corpus import needs_corpus, recorded
 from deltafold import dialect_names
 from deltafold._core import fold_columns
 from deltafold.arrow import Arrow
 from deltafold.testing import Recording
+from fixture_bodies import FIXTURES, body_of, mutated
 from protocol_bodies import ANTHROPIC, CHAT, DONE, WHOLE, call_chunk, chunk, finish, said
-from test_assembler_corpus import recorded
-from test_fixtures import FIXTURES, body_of
-from test_mutated_fixtures import mutated
 
 pa: Any = pytest.importorskip("pyarrow")
 

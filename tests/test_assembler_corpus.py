@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from corpus import CORPUS, needs_corpus
+from corpus import needs_corpus, recorded
 from deltafold import _core, reference
 from deltafold._core import Decoder, MessageDelta
 from deltafold.messages import Message
@@ -22,14 +22,6 @@ ROOT = Path(__file__).parents[1]
 SCHEMA: dict[str, Any] = json.loads((ROOT / "contract.schema.json").read_text(encoding="utf-8"))
 
 pytestmark = needs_corpus
-
-
-def recorded(dialect: str) -> list[tuple[str, bytes]]:
-    """Return name and body of each recording of a dialect."""
-    lines = (CORPUS / "manifest.jsonl").read_text(encoding="utf-8").splitlines()
-    rows: list[dict[str, Any]] = [json.loads(line) for line in lines]
-    files = [str(row["file"]) for row in rows if row["dialect"] == dialect]
-    return [(file, (CORPUS / file).read_bytes()) for file in files]
 
 
 @pytest.mark.parametrize("dialect", _core.dialect_names())

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from block_bodies import MIXED, PNG, Body
 from corpus import CORPUS, needs_corpus
 from deltafold import Message, Role, parse_request
 from deltafold.blocks import (
@@ -34,9 +35,7 @@ from deltafold.blocks import (
 from normal_form import normal
 from sdk_types import mismatches
 
-Body = dict[str, Any]
 MARK: Final = {"type": "ephemeral", "ttl": "1h"}
-PNG: Final = {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}
 PDF: Final = {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0="}
 AT: Final = {"type": "url", "url": "https://example.org/a.png"}
 STORED: Final = {"type": "file", "file_id": "file_1"}
@@ -212,17 +211,6 @@ def test_blocks_of_the_sdk_are_read_as_their_json(name: str) -> None:
     )
     given = {"role": answer.role, "content": answer.content}
     assert AssistantMessage.from_dict(given).to_api() == {"role": "assistant", "content": [block]}
-
-
-MIXED: Final[Body] = {
-    "role": "user",
-    "content": [
-        {"type": "tool_result", "tool_use_id": "a", "content": "1"},
-        {"type": "tool_result", "tool_use_id": "b", "content": "2", "is_error": True},
-        {"type": "text", "text": "And now?"},
-        {"type": "image", "source": PNG},
-    ],
-}
 
 
 def test_results_and_text_of_one_message_stand_for_several_messages_in_order() -> None:

@@ -13,6 +13,7 @@ from uuid import UUID
 
 import pytest
 
+from block_bodies import MIXED, PNG
 from deltafold import (
     AnthropicModel,
     ImagePart,
@@ -38,7 +39,6 @@ from deltafold.blocks import (
 from deltafold.models.calls import Messages
 from deltafold.testing import Recording, ReplayServer
 from sdk_types import check
-from test_block_bodies import MIXED, PNG
 from wires import two_providers
 
 WAYS = pytest.mark.parametrize("way", ["synchronous", "asynchronous"])

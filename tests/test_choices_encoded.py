@@ -5,9 +5,9 @@ from typing import Any, cast
 import pytest
 
 import deltafold
+from choice_chunks import chat, chunk, said
 from deltafold import ChoicesEncoder, Decoder, DeltaBatch, Limits, MessageDelta, MisuseError
 from protocol_bodies import CHAT
-from test_every_choice import chat, chunk, said
 
 TARGETS = ("gemini", "gemini-array", "openai-chat")
 

@@ -1,16 +1,13 @@
 """Connections serve one call after the other, and none is lost on a call that goes wrong."""
 
 import asyncio
-import ssl
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import aiohttp
-import anthropic
 import anyio
 import httpx
 import httpx2
@@ -19,28 +16,34 @@ import pytest
 
 import deltafold
 import requests
+from client_ways import (
+    CERTIFICATES,
+    CHAT,
+    STREAMED,
+    SYNC_CLIENTS,
+    dialect_for,
+    every_plain_way,
+    every_way,
+    model_for,
+    with_model,
+)
 from deltafold import (
-    AnthropicModel,
     AsyncDeltaStream,
     DeltaStream,
     ErrorCode,
     MisuseError,
     Model,
     ModelError,
-    OpenAIChatModel,
 )
 from deltafold.models.hooks import Hooks
 from deltafold.testing import Recorder, Recording, ReplayServer
 from deltafold.transports.draining import MAX_REST_BYTES
 from deltafold.transports.response_info import ResponseInfo
 from deltafold.transports.timeouts import Timeouts
-from protocol_bodies import DONE, chunk, said
+from protocol_bodies import DONE
 from replay_servers import wait_until_closed
-from wires import ANTHROPIC
 
 CALLS: Final = 100
-CHAT: Final = said("a", "b", "c") + chunk({}, "stop") + DONE
-STREAMED: Final = {"openai-chat": CHAT, "anthropic-messages": ANTHROPIC}
 WHOLE: Final = {
     "openai-chat": {
         "id": "r",
@@ -59,58 +62,6 @@ WHOLE: Final = {
         "usage": {"input_tokens": 1, "output_tokens": 1},
     },
 }
-MODELS: Final[dict[str, type[Model[Any]]]] = {
-    "openai-chat": OpenAIChatModel,
-    "anthropic-messages": AnthropicModel,
-}
-# To load the certificates takes longer than all the rest of a test.
-CERTIFICATES: Final = ssl.create_default_context()
-
-
-def sdk_client(sdk: Any, name: str, http_name: str, url: str) -> Any:  # noqa: ANN401 - of either SDK
-    http = getattr(sdk, http_name)(verify=CERTIFICATES)
-    return getattr(sdk, name)(base_url=url, api_key="key", max_retries=0, http_client=http)
-
-
-SYNC_CLIENTS: Final[dict[str, Callable[[str], Any]]] = {
-    "httpx": lambda _: httpx.Client(verify=CERTIFICATES),
-    "httpx2": lambda _: httpx2.Client(verify=CERTIFICATES),
-    "openai": partial(sdk_client, openai, "OpenAI", "DefaultHttpxClient"),
-    "anthropic": partial(sdk_client, anthropic, "Anthropic", "DefaultHttpxClient"),
-}
-ASYNC_CLIENTS: Final[dict[str, Callable[[str], Any]]] = {
-    "httpx": lambda _: httpx.AsyncClient(verify=CERTIFICATES),
-    "httpx2": lambda _: httpx2.AsyncClient(verify=CERTIFICATES),
-    "aiohttp": lambda _: aiohttp.ClientSession(),
-    "openai": partial(sdk_client, openai, "AsyncOpenAI", "DefaultAsyncHttpxClient"),
-    "anthropic": partial(sdk_client, anthropic, "AsyncAnthropic", "DefaultAsyncHttpxClient"),
-}
-WAYS: Final = (
-    *((client, "") for client in SYNC_CLIENTS),
-    *((client, "asyncio") for client in ASYNC_CLIENTS),
-    ("httpx", "trio"),
-    ("httpx2", "trio"),
-    ("anthropic", "trio"),
-)
-
-every_way = pytest.mark.parametrize(("package", "loop"), WAYS)
-every_plain_way = pytest.mark.parametrize(
-    ("package", "loop"), [way for way in WAYS if way[0] not in {"openai", "anthropic"}]
-)
-
-
-def dialect_for(package: str) -> str:
-    return "anthropic-messages" if package == "anthropic" else "openai-chat"
-
-
-def settings_for(url: str) -> dict[str, Any]:
-    return {"base_url": url, "api_key": "key"}
-
-
-def model_for(package: str, client: object, url: str, **settings: Any) -> Model[Any]:  # noqa: ANN401 - of Model
-    return MODELS[dialect_for(package)](
-        {"model_id": "m", "max_tokens": 9}, client=client, **settings_for(url), **settings
-    )
 
 
 @pytest.fixture
@@ -123,27 +74,6 @@ def server() -> Iterator[ReplayServer]:
 def streamed(package: str) -> Recording:
     """Send events one millisecond apart, the last one behind the terminal event."""
     return Recording.of_events(STREAMED[dialect_for(package)], delay=0.001)
-
-
-def with_model(
-    package: str,
-    loop: str,
-    url: str,
-    use: Callable[[Model[Any]], None],
-    use_async: Callable[[Model[Any]], Any],
-    **settings: Any,  # noqa: ANN401 - of Model
-) -> None:
-    """Use one client for all that a test does."""
-    if not loop:
-        with SYNC_CLIENTS[package](url) as client:
-            use(model_for(package, client, url, **settings))
-        return
-
-    async def main() -> None:
-        async with ASYNC_CLIENTS[package](url) as client:
-            await use_async(model_for(package, client, url, **settings))
-
-    anyio.run(main, backend=loop)
 
 
 # A way to read a stream to its end. The connection must be free when it returns.

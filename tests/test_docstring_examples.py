@@ -11,7 +11,7 @@ import pytest
 from deltafold import MisuseError
 from documentation import AnyProvider, Reader, surround
 from introduced import introduce
-from test_reference import PUBLIC, docstring_of, has_example
+from public_names import PUBLIC, docstring_of, has_example
 from undemonstrated import NOT_RUN
 
 SHOWN = sorted(filter(has_example, PUBLIC))

@@ -10,6 +10,7 @@ import json
 import pytest
 
 from deltafold import Decoder, ErrorCode, FinishReason
+from line_ends import KEEP_ALIVES, line_ends
 from protocol_bodies import event
 from speakers import (
     COHERE,
@@ -32,7 +33,6 @@ from speakers import (
     typed,
 )
 from splits import calls_of, ends_once, everywhere, kinds, usage_of, warning_codes
-from test_failures_of_lines import KEEP_ALIVES, line_ends
 
 spoken = pytest.mark.parametrize("dialect", SPOKEN)
 

@@ -7,6 +7,7 @@ Every body is decoded whole, in one shot, asynchronously, cut in two at every by
 import pytest
 
 from deltafold import FinishReason
+from line_ends import KEEP_ALIVES, line_ends
 from protocol_bodies import (
     ANTHROPIC,
     CHAT,
@@ -72,18 +73,6 @@ def test_the_halves_of_an_escaped_character_meet_in_the_next_delta(
     assert not warning_codes(message)
 
 
-def line_ends(body: bytes) -> dict[str, bytes]:
-    return {
-        "lf": body,
-        "crlf": body.replace(b"\n", b"\r\n"),
-        "cr": body.replace(b"\n", b"\r"),
-        "bom": b"\xef\xbb\xbf" + body,
-        "no space": body.replace(b"data: ", b"data:").replace(b"event: ", b"event:"),
-        "bom, crlf, no space": b"\xef\xbb\xbf"
-        + body.replace(b"data: ", b"data:").replace(b"\n", b"\r\n"),
-    }
-
-
 @pytest.mark.parametrize("form", line_ends(b""))
 def test_only_cr_and_lf_end_a_line(form: str) -> None:
     wide = "a\u2028b\u2029c\u0085d"
@@ -97,19 +86,6 @@ def test_only_cr_and_lf_end_a_line(form: str) -> None:
 
 
 # Keep-alives.
-
-KEEP_ALIVES = [
-    b": ping\n\n",
-    b":\n",
-    b"id: 1\n: ping\n\n",
-    b"data:\n\n",
-    b"data: \n\n",
-    b"data:    \n\n",
-    b"event: ping\n\n",
-    b"event: ping\ndata: {}\n\n",
-    b"retry: 100\n\n",
-    b"\n\n\n",
-]
 
 
 @pytest.mark.parametrize("alive", KEEP_ALIVES)

@@ -13,11 +13,11 @@ import pytest
 
 from corpus import CORPUS, needs_corpus
 from deltafold import MessageAssembler, MessageDelta, dialect_names, reference
+from fixture_bodies import FIXTURES, body_of
 from splits import SIZES, awaited, decode, final, folded, random_pieces, sized
 from wire_deltas import assert_same
 
 ROOT = Path(__file__).parents[1]
-FIXTURES = sorted(path.parent for path in (ROOT / "tests" / "fixtures").glob("*/*/wire.*"))
 DIALECTS = dialect_names()
 SMALL = 20_000  # bytes up to which a recording is cut in pieces of every size
 
@@ -29,11 +29,6 @@ def name_of(case: Path) -> str:
 @pytest.fixture(params=FIXTURES, ids=name_of)
 def case(request: pytest.FixtureRequest) -> Path:
     return request.param  # type: ignore[no-any-return]
-
-
-def body_of(case: Path) -> tuple[str, bytes]:
-    (wire,) = case.glob("wire.*")
-    return case.parent.name, wire.read_bytes()
 
 
 def wanted_deltas(case: Path) -> list[dict[str, object]]:

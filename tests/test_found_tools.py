@@ -18,7 +18,6 @@ import pytest
 from conversations import DIALECTS, MODELS
 from deltafold import (
     Message,
-    ParsedRequest,
     ProviderPart,
     Role,
     ToolSpec,
@@ -30,6 +29,7 @@ from deltafold import (
 )
 from deltafold.conversation import check, repair
 from deltafold.dialects import dialect_of
+from found_tools import DIVE, ON, SAID, added, assert_as_it_was, claude, rendered, to_claude
 from transcoded import call, calls, chat, sse, transcoded
 from wires import gpt
 
@@ -88,13 +88,6 @@ def codex(*, execution: str = "client") -> dict[str, Any]:
             {"type": "function_call_output", "call_id": "call_1", "output": "3 orders"},
         ],
     }
-
-
-def rendered(parsed: ParsedRequest, target: str) -> dict[str, Any]:
-    config = migrate_config(parsed, target, model_id=MODELS[target]).config
-    made = dialect_of(target).render(parsed.messages, parsed.tools, config, stream=True)
-    body: dict[str, Any] = json.loads(json.dumps(made.body))
-    return body
 
 
 def declared(body: Mapping[str, Any]) -> list[str]:
@@ -389,27 +382,6 @@ def test_arguments_that_are_no_object_reach_the_client(raw: str, arguments: obje
 # Requests of Claude's clients.
 
 
-DIVE: dict[str, Any] = {"name": "dive", "description": "Dives.", "input_schema": {"type": "object"}}
-LOOK: dict[str, Any] = {**DIVE, "name": "look", "defer_loading": True}
-
-
-def claude(*messages: dict[str, Any]) -> dict[str, Any]:
-    question = {"role": "user", "content": "Go."}
-    search = {"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"}
-    return {
-        "model": "m",
-        "max_tokens": 9,
-        "messages": [question, *messages],
-        "tools": [LOOK, search],
-    }
-
-
-def added(tool: dict[str, Any], kind: str = "tool_addition") -> dict[str, Any]:
-    return {"role": "system", "content": [{"type": kind, "tool": tool}]}
-
-
-SAID = {"role": "assistant", "content": "Here."}
-ON = {"role": "user", "content": "On."}
 REQUESTS: dict[str, tuple[dict[str, Any], str, list[str]]] = {
     "addition": (
         claude(added({"type": "tool_reference", "name": "look"}), SAID, ON),
@@ -475,24 +447,6 @@ REQUESTS: dict[str, tuple[dict[str, Any], str, list[str]]] = {
     ),
 }
 CLAUDE_TO = [name for name in DIALECTS if name != "anthropic-messages"]
-
-
-def to_claude(parsed: ParsedRequest, model: str) -> dict[str, Any]:
-    """Return a request of the same dialect for a model."""
-    config = migrate_config(parsed, "anthropic-messages", model_id=model).config
-    made = dialect_of("anthropic-messages").render(parsed.messages, parsed.tools, config).body
-    body: dict[str, Any] = json.loads(json.dumps(made))
-    return body
-
-
-def assert_as_it_was(request: dict[str, Any]) -> None:
-    """Assert that its own dialect gets each block of the messages, and the list of tools."""
-    body = to_claude(parse_request(request, "anthropic-messages"), "claude-opus-4-8")
-    blocks = [block for turn in body["messages"] for block in turn["content"]]
-    said: list[str | list[Any]] = [turn["content"] for turn in request["messages"]]
-    given = [block for content in said if isinstance(content, list) for block in content]
-    assert [block for block in blocks if block in given] == given
-    assert body["tools"] == request["tools"]
 
 
 @pytest.mark.parametrize("target", CLAUDE_TO)

@@ -9,8 +9,8 @@ import pytest
 
 import deltafold
 from deltafold.testing import ReplayServer
+from gateway_clients import TEXT, recorded
 from gateways import served
-from test_gateway import TEXT, recorded
 
 TEXT_OF_DOC = (Path(__file__).parent.parent / "docs" / "gateway.md").read_text()
 BLOCKS = re.findall(r"```python\n(.*?)```", TEXT_OF_DOC, re.DOTALL)

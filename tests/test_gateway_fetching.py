@@ -17,8 +17,8 @@ from starlette.routing import Route
 from deltafold import ModelError
 from deltafold.gateway import FetchedFile, FileFetcher, create_app
 from deltafold.testing import ReplayServer
+from gateway_clients import TEXT, recorded
 from gateways import gateway, served, upstream
-from test_gateway import TEXT, recorded
 
 PNG: Final = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNkYAAAAAYAAjCB0C8AAAAASUVORK5CYII="

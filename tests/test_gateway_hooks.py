@@ -14,9 +14,9 @@ from deltafold.gateway.passing import PassedBytes
 from deltafold.gateway.streaming import Pulse
 from deltafold.parts import TextPart
 from deltafold.testing import Recording, ReplayServer
+from gateway_clients import CALLS, CLIENTS, READ, TEXT, clients, recorded
 from gateways import gateway, served, upstream
 from splits import SIZES, halves, sized
-from test_gateway import CALLS, CLIENTS, READ, TEXT, clients, recorded
 
 __all__ = ["clients"]  # the fixture closes clients
 

@@ -11,8 +11,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from deltafold.gateway import ModelTable, create_app, read_request, respond
 from deltafold.testing import ReplayServer
+from gateway_clients import TEXT, recorded
 from gateways import served, upstream
-from test_gateway import TEXT, recorded
 
 BODY = {
     "model": "m",

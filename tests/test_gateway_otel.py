@@ -14,8 +14,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from deltafold import otel
 from deltafold.gateway import ModelTable, create_app
 from deltafold.testing import Recording, ReplayServer
+from gateway_clients import TEXT, recorded
 from gateways import upstream
-from test_gateway import TEXT, recorded
 
 ASKED: Final = {
     "model": "m",

@@ -13,10 +13,10 @@ from typing import Any, Final
 import httpx2
 import pytest
 
+import judge_anthropic
+import judge_gemini
+import judge_openai
 import judging
-import test_judges_anthropic
-import test_judges_gemini
-import test_judges_openai
 from corpus import needs_corpus
 from recorded_upstreams import HEADER, application, same_answer, sources
 
@@ -40,10 +40,10 @@ ASKING: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     ),
 }
 READ: Final[dict[str, Callable[[judging.Stream], judging.Answer]]] = {
-    "openai-chat": test_judges_openai.chat,
-    "openai-responses": test_judges_openai.responses,
-    "anthropic-messages": test_judges_anthropic.read,
-    "gemini": test_judges_gemini.read,
+    "openai-chat": judge_openai.chat,
+    "openai-responses": judge_openai.responses,
+    "anthropic-messages": judge_anthropic.read,
+    "gemini": judge_gemini.read,
 }
 
 

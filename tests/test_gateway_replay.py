@@ -14,9 +14,9 @@ from deltafold.gateway import create_app, replay_table
 from deltafold.gateway.replaying import ReplayTable
 from deltafold.inspector import read_page
 from deltafold.testing import Recording, ReplayServer
+from gateway_clients import CALLS, TEXT, recorded
 from gateways import serve_process, served
 from recorded_upstreams import ENCODED
-from test_gateway import CALLS, TEXT, recorded
 
 
 def chat(url: str, model: str) -> Any:  # noqa: ANN401 - a completion of the SDK

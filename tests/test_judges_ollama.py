@@ -1,39 +1,10 @@
 """The official Ollama client reads every recording and fixture, written as Ollama's chat."""
 
-from typing import Any
-
-import httpx
-import ollama
-
 from corpus import needs_corpus
-from judging import Answer, Stream, shown, verdicts
+from judge_ollama import read
+from judging import shown, verdicts
 
 pytestmark = needs_corpus
-
-
-def client_of(stream: Stream) -> ollama.Client:
-    """Return a client whose every request is answered with the stream."""
-
-    def answer_of(_: httpx.Request) -> httpx.Response:
-        return httpx.Response(stream.status, headers=dict(stream.headers), content=stream.body)
-
-    return ollama.Client(transport=httpx.MockTransport(answer_of))
-
-
-def read(stream: Stream) -> Answer:
-    answer = Answer()
-    client: Any = client_of(stream)
-    for record in client.chat(model="m", messages=[{"role": "user", "content": "?"}], stream=True):
-        answer.text += record.message.content or ""
-        answer.thinking += record.message.thinking or ""
-        for call in record.message.tool_calls or ():
-            # The client's type has no id of a call.
-            answer.calls.append((None, call.function.name, dict(call.function.arguments)))
-        if record.done:
-            answer.finish = record.done_reason
-            answer.input_tokens = record.prompt_eval_count
-            answer.output_tokens = record.eval_count
-    return answer
 
 
 def test_the_ollama_client_reads_every_stream_as_its_message() -> None:

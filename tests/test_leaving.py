@@ -18,7 +18,7 @@ from deltafold import AnthropicModel, AsyncDeltaStream, DeltaStream, ErrorCode
 from deltafold.testing import Recording, ReplayServer
 from deltafold.transports.timeouts import Timeouts
 from replay_servers import wait_until_closed
-from test_model_cancelling import HALF, SILENT, UNLIMITED, every_client, model_of
+from stalled_answers import HALF, SILENT, UNLIMITED, every_client, model_of
 from wires import ANTHROPIC
 
 WHOLE: Final = Recording.of_events(ANTHROPIC)

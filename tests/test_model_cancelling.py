@@ -1,10 +1,8 @@
 """Giving up a call, at every stage and in every way, the same under asyncio and trio."""
 
-from collections.abc import AsyncGenerator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
 from typing import Any
 
-import aiohttp
 import anyio
 import httpx
 import httpx2
@@ -12,22 +10,9 @@ import pytest
 
 from deltafold import AnthropicModel, AsyncDeltaStream, DeltaStream, ErrorCode
 from deltafold.testing import Recording, ReplayServer
-from deltafold.transports.timeouts import Timeouts
 from replay_servers import wait_until_closed
+from stalled_answers import HALF, SILENT, UNLIMITED, every_client, model_of
 from wires import ANTHROPIC
-
-CLIENTS = [
-    ("httpx", "asyncio"),
-    ("httpx", "trio"),
-    ("httpx2", "asyncio"),
-    ("httpx2", "trio"),
-    ("aiohttp", "asyncio"),
-]
-HALF = Recording.of_events(ANTHROPIC).stopping("stall", len(ANTHROPIC) // 2)
-SILENT = HALF.stopping("stall", before_headers=True)
-UNLIMITED = Timeouts(connect=None, first_byte=None, idle=None)
-
-every_client = pytest.mark.parametrize(("package", "loop"), CLIENTS)
 
 
 class OwnError(Exception):
@@ -52,21 +37,6 @@ def server() -> Iterator[ReplayServer]:
     with ReplayServer({"*": HALF}) as replay:
         yield replay
         wait_until_closed(replay)
-
-
-@asynccontextmanager
-async def model_of(
-    package: str, url: str, timeouts: Timeouts = UNLIMITED
-) -> AsyncGenerator[AnthropicModel]:
-    makers: dict[str, Any] = {
-        "httpx": httpx.AsyncClient,
-        "httpx2": httpx2.AsyncClient,
-        "aiohttp": aiohttp.ClientSession,
-    }
-    async with makers[package]() as client:
-        yield AnthropicModel(
-            {"model_id": "m"}, client=client, base_url=url, api_key="key", timeouts=timeouts
-        )
 
 
 def assert_kept(stream: AsyncDeltaStream | DeltaStream) -> None:

@@ -9,18 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from deltafold import Limits, Message, MessageDelta, dialect_names, reference
+from fixture_bodies import FIXTURES, body_of, mutated
 from splits import decode, random_pieces, sized
-from test_fixtures import FIXTURES, body_of
 from wire_deltas import assert_same
 
 if TYPE_CHECKING:
     from deltafold.stream_core import DecoderOptions
-
-PIECES = [
-    *(b'"', b"{", b"}", b"[", b"]", b"\\", b"\n", b"\r", b"\n\n", b":", b",", b" ", b"\0", b"\xff"),
-    *(b"null", b"true", b"0", b"-1", b"1e400", b'""', b"{}", b"[]", b"\\ud800", b"\\u0000"),
-    *(b"data: ", b"event: error\n", b"[DONE]", b'"index":0,', b'"id":"",', b'"type":"error",'),
-]
 
 TIGHT = Limits(
     event_bytes=300,
@@ -31,25 +25,6 @@ TIGHT = Limits(
     warnings=2,
     provider_state_bytes=200,
 )
-
-
-def mutated(chance: random.Random, bodies: list[bytes]) -> bytes:
-    body = bytearray(chance.choice(bodies))
-    for _ in range(chance.choice([1, 1, 2, 3, 6])):
-        at = chance.randrange(len(body) + 1)
-        change = chance.randrange(5)
-        if change == 0:
-            del body[at : at + chance.choice([1, 2, 5, 20, 80])]
-        elif change == 1:
-            body[at:at] = chance.choice(PIECES)
-        elif change == 2:  # one byte becomes another
-            body[at : at + 1] = bytes([chance.randrange(256)])
-        elif change == 3:  # something is said twice
-            start = chance.randrange(len(body) + 1)
-            body[at:at] = body[start : start + chance.choice([5, 30, 200])]
-        else:  # an event of another stream comes in between
-            body[at:at] = chance.choice(chance.choice(bodies).split(b"\n\n")) + b"\n\n"
-    return bytes(body) or b"x"
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -12,11 +12,11 @@ from typing import cast
 
 import pytest
 
-import test_judges_anthropic
-import test_judges_bedrock
-import test_judges_gemini
-import test_judges_ollama
-import test_judges_openai
+import judge_anthropic
+import judge_bedrock
+import judge_gemini
+import judge_ollama
+import judge_openai
 from corpus import needs_corpus
 from deltafold import Message
 from judging import (
@@ -39,12 +39,12 @@ Read = Callable[[Stream], Answer]
 
 # The client of each protocol, and the least number of recordings that it reads.
 READERS: dict[str, tuple[Read, int]] = {
-    "openai-chat": (test_judges_openai.chat, 300),
-    "openai-responses": (test_judges_openai.responses, 200),
-    "anthropic-messages": (test_judges_anthropic.read, 150),
-    "gemini": (test_judges_gemini.read, 90),
-    "bedrock-converse": (test_judges_bedrock.read, 20),
-    "ollama": (test_judges_ollama.read, 1),
+    "openai-chat": (judge_openai.chat, 300),
+    "openai-responses": (judge_openai.responses, 200),
+    "anthropic-messages": (judge_anthropic.read, 150),
+    "gemini": (judge_gemini.read, 90),
+    "bedrock-converse": (judge_bedrock.read, 20),
+    "ollama": (judge_ollama.read, 1),
 }
 # An answer without content and without an end is a failure; the client takes it for an answer.
 EMPTY = frozenset({"openai-chat/req-llm__openrouter.minimax_minimax_m1.object_streaming"})
@@ -116,9 +116,9 @@ def test_its_client_reads_the_same(protocol: str) -> None:
 
 # Reader of the additional facts of a protocol, and the least number of streams that have any.
 BESIDE: dict[str, tuple[Callable[[Stream], Sequence[object]], int]] = {
-    "openai-chat": (test_judges_openai.chat_media, 4),
-    "openai-responses": (test_judges_openai.response_items, 200),
-    "bedrock-converse": (test_judges_bedrock.own_blocks, 5),
+    "openai-chat": (judge_openai.chat_media, 4),
+    "openai-responses": (judge_openai.response_items, 200),
+    "bedrock-converse": (judge_bedrock.own_blocks, 5),
 }
 
 

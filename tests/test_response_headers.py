@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from client_ways import CHAT, STREAMED, dialect_for, every_plain_way, every_way, with_model
 from deltafold import ErrorCode, Model, ModelError
 from deltafold.transports.headers import raw_headers
 from deltafold.transports.timeouts import Timeouts
-from test_connections import CHAT, STREAMED, dialect_for, every_plain_way, every_way, with_model
 
 
 def read_request(connection: socket.socket) -> None:

@@ -12,6 +12,7 @@ import deltafold
 from deltafold import Model, load_model
 from deltafold.rollouts import Trajectory, collect
 from deltafold.testing import Recording, ReplayTransport
+from many_words import BODY
 from rollout_server import (
     Answer,
     Answering,
@@ -25,7 +26,6 @@ from rollout_server import (
     token,
     tokens,
 )
-from test_many_streams import BODY
 
 pytestmark = pytest.mark.filterwarnings("error")
 

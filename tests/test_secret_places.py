@@ -19,7 +19,7 @@ from deltafold.testing import Recorder, Recording, RecordingWarning, ReplayServe
 from deltafold.transports.http import make_http_client
 from deltafold.transports.requests import HttpRequest
 from deltafold.transports.secrets import Redactor, address_of, secrets_of_client, shown_url
-from test_secrets import CERTIFICATES, CLIENTS, refusal, server
+from secret_clients import CERTIFICATES, CLIENTS, refusal, server
 
 __all__ = ["server"]  # a fixture
 

@@ -8,14 +8,11 @@ the clients raise theirs.
 """
 
 import asyncio
-import gc
 import json
 import logging
-import ssl
 import traceback
-import warnings
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -23,10 +20,8 @@ from typing import Any, Final, TypeAlias
 from urllib.parse import quote, quote_plus
 
 import aiohttp
-import anthropic
 import httpx
 import httpx2
-import openai
 import pytest
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.trace import TracerProvider
@@ -37,8 +32,10 @@ from deltafold import AnthropicModel, Model, OpenAIChatModel
 from deltafold.models.hooks import Hooks, RequestContext
 from deltafold.otel import CONVENTIONS, Instrumentation
 from deltafold.testing import Recorder, Recording, ReplayServer
+from secret_clients import CLIENTS, refusal, server
 
-CERTIFICATES: Final = ssl.create_default_context()
+__all__ = ["server"]  # a fixture
+
 SECRETS: Final = {
     "key": "sk-proj-4fJq0w",
     "reserved": "a/b+c==&d?e#f@g:h%i",
@@ -143,10 +140,6 @@ CARRIERS: Final[dict[str, Carrier]] = {
 # Responses that quote a secret.
 
 
-def refusal(body: object, headers: Mapping[str, str] | None = None) -> Recording:
-    return Recording.error(401, body, headers)
-
-
 RESPONSES: Final[dict[str, Callable[[str, str], Recording]]] = {
     "message": lambda form, _: refusal({"error": {"message": f"Incorrect API key: {form}"}}),
     "code": lambda form, _: refusal({"error": {"message": "no", "code": form, "type": form}}),
@@ -204,41 +197,6 @@ class Raising:
         raise self.exception
 
 
-def aiohttp_session(_url: str, **own: Any) -> aiohttp.ClientSession:  # noqa: ANN401 - of the session
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # aiohttp 4 takes a header
-        if "auth" in own:
-            own["auth"] = aiohttp.BasicAuth(*own["auth"])
-        return aiohttp.ClientSession(**own)
-
-
-def sdk_client(package: Any, name: str, url: str, **own: Any) -> Any:  # noqa: ANN401 - an SDK
-    http = package.DefaultHttpxClient(
-        verify=CERTIFICATES, **{key: own[key] for key in ("cookies", "auth") if key in own}
-    )
-    arguments = {"api_key": own.get("api_key", "unused"), "max_retries": 0, "base_url": url}
-    headers = own.get("headers")
-    return getattr(package, name)(http_client=http, default_headers=headers, **arguments)
-
-
-def made_by(make: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that makes a client from a URL and the client's own settings."""
-
-    def made(_url: str, **own: Any) -> Any:  # noqa: ANN401 - any client
-        return make(verify=CERTIFICATES, **own)
-
-    return made
-
-
-CLIENTS: Final[dict[str, Callable[..., Any]]] = {
-    "httpx": made_by(httpx.Client),
-    "httpx, async": made_by(httpx.AsyncClient),
-    "httpx2": made_by(httpx2.Client),
-    "httpx2, async": made_by(httpx2.AsyncClient),
-    "aiohttp, async": aiohttp_session,
-    "openai": partial(sdk_client, openai, "OpenAI"),
-    "anthropic": partial(sdk_client, anthropic, "Anthropic"),
-}
 ERRORS: Final[dict[str, tuple[Callable[[str], Exception], ...]]] = {
     "httpx": (httpx.LocalProtocolError, httpx.ConnectError),
     "httpx2": (httpx2.LocalProtocolError, httpx2.ReadError),
@@ -287,15 +245,6 @@ class Watch:
             assert place < 0, (where, whole[max(place - 200, 0) : place + 200])
         self.texts.clear()
         self.logs.clear()
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[ReplayServer]:
-    gc.collect()
-    gc.freeze()
-    with ReplayServer() as replay:
-        yield replay
-    gc.unfreeze()
 
 
 @pytest.fixture

@@ -15,16 +15,7 @@ import pytest
 
 from conversations import DIALECTS
 from deltafold import parse_request
-from test_found_tools import (
-    DIVE,
-    ON,
-    SAID,
-    added,
-    assert_as_it_was,
-    claude,
-    rendered,
-    to_claude,
-)
+from found_tools import DIVE, ON, SAID, added, assert_as_it_was, claude, rendered, to_claude
 
 Change: TypeAlias = tuple[str, dict[str, Any]]
 

@@ -45,7 +45,7 @@ test: .venv-test/installed ## Rust tests, Python tests against the installed whe
 	.venv-test/bin/python tools/instruction_gate.py
 
 test-local: .venv-local/installed ## a model of transformers in this process (installs torch: several GB)
-	.venv-local/bin/python -m pytest tests/test_local.py
+	.venv-local/bin/python -m pytest tests/external/local/test_local.py
 
 docs: .venv-docs/installed ## the documentation site in site/; a warning, a wrong link or a wrong anchor fails
 	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --quiet --strict --clean
@@ -78,7 +78,7 @@ bench: .venv-bench/installed ## ours and our peers in three passes; rewrites doc
 	.venv-bench/bin/python benches/report.py .venv-bench/results-?.json --stages .venv-bench/stages-?.jsonl --docs .
 
 compare: .venv-sdks/installed .venv-test/installed ## the official clients, accelerated ones, and llm-babel's golden cases; rewrites docs/sdks.md
-	PYTHONPATH=tests .venv-test/bin/python -m pytest --numprocesses auto compare/test_accelerated.py
+	PYTHONPATH=tests/support .venv-test/bin/python -m pytest --numprocesses auto compare/test_accelerated.py
 	.venv-sdks/bin/python -W ignore compare/sdks.py
 
 compare-loops: .venv-loops/installed .venv-strands/installed ## agent loops of pydantic-ai, openai-agents and strands; rewrites docs/loops.md
@@ -104,17 +104,17 @@ engines: .venv-engines/installed ## Ray Data, Spark, Polars and DuckDB fold 100,
 
 bench-scale: .venv-bench/installed ## columns of 100,000 bodies beside a process pool, and files of 1,000,000; rewrites the tables in docs/scale.md
 	.venv-bench/bin/python -W ignore benches/scale.py measure --docs docs/scale.md
-	PYTHONPATH=tests .venv-bench/bin/python -W ignore benches/rollouts.py --docs docs/scale.md
+	PYTHONPATH=tests/support .venv-bench/bin/python -W ignore benches/rollouts.py --docs docs/scale.md
 
 judges: .venv-judges/installed $(NODE_MODULES) $(GO_JUDGES) ## the official TypeScript and Go clients read what the encoders write; rewrites docs/judges.md (needs npm, go)
 	compare/judges/ts/node_modules/.bin/tsc --project compare/judges/ts
-	PYTHONPATH=tests .venv-judges/bin/python compare/judges.py
+	PYTHONPATH=tests/support .venv-judges/bin/python compare/judges.py
 
 clients: .venv-test/installed .venv-aider/ready $(CLIENT_MODULES) ## agents that nobody here wrote, against the gateway (needs npm)
-	PYTHONPATH=tests:clients .venv-test/bin/python -m pytest -c clients/pytest.ini --rootdir clients clients
+	PYTHONPATH=tests/support:clients .venv-test/bin/python -m pytest -c clients/pytest.ini --rootdir clients clients
 
 browser: .venv-browser/installed ## the page of `deltafold inspect` in a browser: content, keys, accessibility, times (needs chromium)
-	PYTHONPATH=browser:tests .venv-browser/bin/python -m pytest -c browser/pytest.ini --rootdir browser browser
+	PYTHONPATH=browser:tests/support .venv-browser/bin/python -m pytest -c browser/pytest.ini --rootdir browser browser
 	PYTHONPATH=browser .venv-browser/bin/python browser/measure.py
 
 fuzz: .venv-test/installed ## the four groups of fuzz targets (GROUPS=...), SECONDS_EACH seconds a target (needs nightly, cargo-fuzz)
@@ -146,9 +146,9 @@ release-check: .venv-release/ready .venv-release/bin/actionlint $(WHEEL) ## the 
 	.venv-release/bin/zizmor --offline --no-progress .github
 	.venv-release/bin/python tools/release_check.py
 
-bless: .venv-test/installed ## rewrites the expectations of tests/fixtures and tests/requests, and docs/stream.svg, from what the code does now
+bless: .venv-test/installed ## rewrites the expectations of tests/fixtures, and docs/stream.svg, from what the code does now
 	.venv-test/bin/python tools/bless.py
-	.venv-test/bin/python tests/goldens.py
+	.venv-test/bin/python tests/support/goldens.py
 	.venv-test/bin/python tools/stream_picture.py
 
 clean: ## removes everything that was made

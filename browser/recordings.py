@@ -10,7 +10,7 @@ from pathlib import Path
 from deltafold.testing import Recording
 
 ROOT = Path(__file__).parents[1]
-FIXTURES = ROOT / "tests" / "fixtures"
+FIXTURES = ROOT / "tests" / "fixtures" / "streams"
 
 HOSTILE = (
     "</script><script>window.executed = 1</script><!--<script>"

@@ -1,7 +1,7 @@
 """Fixtures and written answers over real HTTP, for the tests of the adapters.
 
-In: the name of a dialect and of a case of tests/fixtures.  Out: a server on the loopback interface
-that answers every request with it, and deltafold models that call the server.
+In: the name of a dialect and of a case of tests/fixtures/streams.  Out: a server on the loopback
+interface that answers every request with it, and deltafold models that call the server.
 
 Law: bytes are sent one event per HTTP chunk, as a provider sends them.
 """
@@ -18,7 +18,7 @@ from deltafold.models.adapters import adapter_of
 from deltafold.models.base import Model
 from deltafold.testing import Recording, ReplayServer
 
-FIXTURES: Final = Path(__file__).parents[1] / "tests" / "fixtures"
+FIXTURES: Final = Path(__file__).parents[1] / "tests" / "fixtures" / "streams"
 NAMES: Final = {
     "anthropic-messages": "claude-opus-4-8",
     "openai-chat": "gpt-5",

@@ -40,7 +40,7 @@ def run(*arguments: str) -> tuple[set[str], int, str]:
     Its configuration files are left out: they import the clients of all providers.
     """
     (sources,) = SDISTS.glob("strands_agents-*/")
-    ours = [str(HERE), str(HERE.parent / "tests")]
+    ours = [str(HERE), str(HERE.parent / "tests" / "support")]
     paths = [*ours, str(sources), os.environ.get("PYTHONPATH", "")]
     options = ["-q", "-rf", "--noconftest", "-p", "no:cacheprovider", "-p", "handler_of_strands"]
     done = subprocess.run(

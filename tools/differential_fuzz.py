@@ -1,6 +1,6 @@
 """Differential fuzzing of the whole decoding path, from bytes to the message.
 
-In: the fixtures of `tests/fixtures`, mutated as bytes or as JSON, cut into random chunks.
+In: the fixtures of `tests/fixtures/streams`, mutated as bytes or as JSON, cut into random chunks.
 Out: one line of statistics; each input that breaks a law, as a file in `--artifacts`.
 
 Laws that `check` holds every input to:

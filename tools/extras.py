@@ -47,7 +47,8 @@ class Suite:
 
 _TESTS: Final = ("pytest", "pytest-timeout", "hypothesis", "anyio", "trio", "trustme", "jsonschema")
 _OTHER_CLIENTS: Final = ("aiobotocore>=3.10", "cohere>=7", "google-genai>=3", "ollama", "httpx")
-_IN_FRAMEWORKS: Final = ("-c", "frameworks/pytest.ini", "--rootdir", "frameworks")
+_FRAMEWORKS: Final = "tests/external/frameworks"
+_IN_FRAMEWORKS: Final = ("-c", f"{_FRAMEWORKS}/pytest.ini", "--rootdir", _FRAMEWORKS)
 _FRAMEWORK_TESTS: Final = ("pytest", "pytest-asyncio", "pytest-mock", "pytest-timeout")
 
 SUITES: Final[Mapping[str, Suite]] = {
@@ -112,35 +113,35 @@ SUITES: Final[Mapping[str, Suite]] = {
     "langchain": Suite(
         ("langchain", "httpx2"),
         (*_FRAMEWORK_TESTS, "langchain-tests", "langchain-openai", "langchain-anthropic"),
-        ("frameworks/test_langchain.py", "frameworks/test_langchain_users.py"),
+        (f"{_FRAMEWORKS}/test_langchain.py", f"{_FRAMEWORKS}/test_langchain_users.py"),
         _IN_FRAMEWORKS,
     ),
     "openai-agents": Suite(
         ("openai-agents",),
         (*_FRAMEWORK_TESTS, "inline-snapshot"),
-        ("frameworks/test_openai_agents.py", "frameworks/test_openai_agents_users.py"),
+        (f"{_FRAMEWORKS}/test_openai_agents.py", f"{_FRAMEWORKS}/test_openai_agents_users.py"),
         _IN_FRAMEWORKS,
     ),
     "pydantic-ai": Suite(
         ("pydantic-ai",),
         (*_FRAMEWORK_TESTS, "pydantic-ai-slim[anthropic,openai]"),
         (
-            "frameworks/test_pydantic_ai.py",
-            "frameworks/test_pydantic_ai_requests.py",
-            "frameworks/test_pydantic_ai_users.py",
+            f"{_FRAMEWORKS}/test_pydantic_ai.py",
+            f"{_FRAMEWORKS}/test_pydantic_ai_requests.py",
+            f"{_FRAMEWORKS}/test_pydantic_ai_users.py",
         ),
         _IN_FRAMEWORKS,
     ),
     "strands": Suite(
         ("strands",),
         (*_FRAMEWORK_TESTS, "strands-agents[openai]"),
-        ("frameworks/test_strands.py", "frameworks/test_strands_users.py"),
+        (f"{_FRAMEWORKS}/test_strands.py", f"{_FRAMEWORKS}/test_strands_users.py"),
         _IN_FRAMEWORKS,
     ),
     "litellm": Suite(
         ("litellm",),
         _FRAMEWORK_TESTS,
-        ("frameworks/test_litellm.py", "frameworks/test_litellm_users.py"),
+        (f"{_FRAMEWORKS}/test_litellm.py", f"{_FRAMEWORKS}/test_litellm_users.py"),
         _IN_FRAMEWORKS,
     ),
 }

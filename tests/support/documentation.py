@@ -5,7 +5,8 @@ interface that answers whatever a block asks for; names and files that a block m
 
 Laws: every page is found, new ones too. The Python blocks of a page run in their order and in one
 namespace. `<!-- not run: reason -->` before a fence leaves its block out. A second word after
-`python` names the framework whose environment runs the block (frameworks/documented.py).
+`python` names the framework whose environment runs the block
+(tests/external/frameworks/documented.py).
 """
 
 import ast

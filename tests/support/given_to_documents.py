@@ -89,7 +89,7 @@ def _transcoding(names: Names, stack: ExitStack) -> None:
 
 
 def _inspect(names: Names, stack: ExitStack) -> None:  # noqa: ARG001 - as above
-    # A function of notebooks; tests/messages/test_notebook.py and browser/ have the real display.
+    # A function of notebooks; test_notebook.py and tests/external/browser have the real display.
     names["display"] = methodcaller("_repr_html_")
 
 

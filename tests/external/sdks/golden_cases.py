@@ -348,7 +348,7 @@ def is_compared(case: dict[str, Any]) -> bool:
 def short(value: object) -> str:
     """Return a value as a table's cell."""
     text = json.dumps(value, ensure_ascii=False, default=str)
-    return f"`{text[:110]}{'…' if len(text) > 110 else ''}`".replace("|", "\\|")  # noqa: PLR2004 - the width of a cell
+    return f"`{text[:110]}{'…' if len(text) > 110 else ''}`".replace("|", "\\|")
 
 
 def noted(difference: Difference) -> str:

@@ -7,7 +7,7 @@ Laws: each library runs by its public streaming API, and each delta is read. Wha
 once (client, model, tools) is made before the measurement. What a conversation needs is made in it.
 Telemetry is off.
 
-    python compare/loop_runs.py pydantic-ai
+    python benches/loops/loop_runs.py pydantic-ai
 """
 
 import asyncio
@@ -233,7 +233,7 @@ async def main() -> int:
             made[url] = make(url)
         try:
             report = await measured(made[url], order["runs"])
-        except Exception as error:  # noqa: BLE001 - whatever it raises is the finding
+        except Exception as error:
             report = {"error": f"{type(error).__name__}: {error}"[:200]}
         sys.stdout.write(f"{json.dumps(report)}\n")
         sys.stdout.flush()

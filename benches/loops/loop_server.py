@@ -6,7 +6,7 @@ Laws: an answer depends on the messages of its request only, so that concurrent 
 each other. A request without `stream_options.include_usage` gets no usage. The path selects the
 pause between two events: `/<milliseconds>/v1`.
 
-    python compare/loop_server.py       # prints its base URL, serves until its standard input ends
+    python benches/loops/loop_server.py  # prints its base URL, serves until its standard input ends
 """
 
 import json

@@ -48,7 +48,7 @@ class Worker:
 
     def __init__(self, python: str, library: str) -> None:
         self.library = library
-        self._process = subprocess.Popen(  # noqa: S603 - the interpreter of an environment
+        self._process = subprocess.Popen(
             [python, "-W", "ignore", str(HERE / "loop_runs.py"), library],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -77,7 +77,7 @@ class Worker:
 @contextmanager
 def served() -> Iterator[str]:
     """Serve the answers from another process; gives the base URL."""
-    process = subprocess.Popen(  # noqa: S603 - this interpreter
+    process = subprocess.Popen(
         [sys.executable, str(HERE / "loop_server.py")],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -136,7 +136,7 @@ def measure(pythons: dict[str, str], rounds: int, parallel: int) -> dict[str, Me
 def folder_of(python: str, package: str) -> Path:
     """Return the folder of a package in an environment."""
     code = f"from importlib.util import find_spec; print(find_spec({package!r}).origin)"
-    done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603 - as above
+    done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True)
     return Path(done.stdout.strip()).parent
 
 
@@ -145,7 +145,7 @@ def version_of(python: str, distribution: str) -> str:
     if python == sys.executable:
         return importlib.metadata.version(distribution)
     code = f"import importlib.metadata as m; print(m.version({distribution!r}))"
-    done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603 - as above
+    done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True)
     return done.stdout.strip()
 
 

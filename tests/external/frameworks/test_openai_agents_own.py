@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 HERE: Final = Path(__file__).parent
-SDISTS: Final = HERE.parent / ".venv-frameworks" / "sdists"
+SDISTS: Final = HERE.parents[2] / ".venv-frameworks" / "sdists"
 FILES: Final = (
     "test_openai_chatcompletions_stream.py",
     "test_chatcompletions_stream_eof.py",

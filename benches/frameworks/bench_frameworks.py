@@ -8,7 +8,7 @@ Laws: both models get the same bytes from a server in another process, one event
 and must give the same text. They take turns, and the first round is not counted. The garbage
 collector does not look at what the frameworks have imported.
 
-    python frameworks/bench_frameworks.py --docs docs/frameworks.md
+    python benches/frameworks/bench_frameworks.py --docs docs/frameworks.md
 """
 
 import argparse

@@ -18,7 +18,7 @@ from deltafold.models.adapters import adapter_of
 from deltafold.models.base import Model
 from deltafold.testing import Recording, ReplayServer
 
-FIXTURES: Final = Path(__file__).parents[1] / "tests" / "fixtures" / "streams"
+FIXTURES: Final = Path(__file__).parents[3] / "tests" / "fixtures" / "streams"
 NAMES: Final = {
     "anthropic-messages": "claude-opus-4-8",
     "openai-chat": "gpt-5",

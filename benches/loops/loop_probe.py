@@ -320,7 +320,7 @@ async def probed(library: str, options: Options) -> Result:
         result["error"] = "cancelled"
     except NotThereError:
         raise
-    except Exception as error:  # noqa: BLE001 - whatever it raises is the finding
+    except Exception as error:
         result["error"] = f"{type(error).__name__}: {error}"[:300]
     # Time for the tasks that end by themselves.
     await asyncio.sleep(0.5)

@@ -97,7 +97,7 @@ class Probe:
         """Begin a run in a new process."""
         url = f"{self.server.url}/v1"
         given = {"url": url, "folder": self._folder.name, "tool": "tide", **options}
-        return subprocess.Popen(  # noqa: S603 - the interpreter of an environment
+        return subprocess.Popen(
             [
                 self.python,
                 "-W",
@@ -147,7 +147,7 @@ def retries_429(probe: Probe) -> str:
     error = {"error": {"message": "slow down", "type": "requests", "code": "rate_limit_exceeded"}}
     found = probe.run(Recording.error(429, error, {"retry-after": "1"}), text())
     waited = probe.times[1] - probe.times[0] if len(probe.times) > 1 else 0
-    return yes(found and found["text"] == TEXT and 0.9 < waited < 3)  # noqa: PLR2004 - about one
+    return yes(found and found["text"] == TEXT and 0.9 < waited < 3)
 
 
 def retries_without_content(probe: Probe) -> str:
@@ -181,7 +181,7 @@ def limits_parallel_calls(probe: Probe) -> str:
     """Of four calls, two run at once."""
     found = probe.run(calls(*map(arguments, PLACES)), text(), sleep=0.3, parallel=2)
     change = [1 if step.startswith("start") else -1 for step in probe.runs]
-    return yes(found and found["text"] == TEXT and max(itertools.accumulate(change)) == 2)  # noqa: PLR2004 - the limit
+    return yes(found and found["text"] == TEXT and max(itertools.accumulate(change)) == 2)
 
 
 def refused(probe: Probe, wrong: str) -> str:
@@ -233,7 +233,7 @@ def approves_elsewhere(probe: Probe) -> str:
 def ended_early(probe: Probe, limit: Options) -> str:
     """Let the model call without end, and look how many requests there are."""
     found = probe.run(*[calls(arguments("Brest"))] * 8, text(), **limit)
-    return yes(found and found["text"] != TEXT and len(probe.times) <= 3)  # noqa: PLR2004 - of nine
+    return yes(found and found["text"] != TEXT and len(probe.times) <= 3)
 
 
 def limits_tokens(probe: Probe) -> str:
@@ -317,9 +317,10 @@ PROBES: dict[str, Callable[[Probe], str]] = {
 
 
 NOTES = """
-`compare/loop_features.py` runs each row against these versions. It judges by the requests that the
-server received, by the final text, and by the executions that the tool wrote to a file. A "no"
-without further words is by the sources of the library: they have nothing that a program could run.
+`benches/loops/loop_features.py` runs each row against these versions. It judges by the requests
+that the server received, by the final text, and by the executions that the tool wrote to a file. A
+"no" without further words is by the sources of the library: they have nothing that a program could
+run.
 
 - "raises": the failure reaches the caller of the run.
 - openai-agents: the retries are those of `ModelRetrySettings` with the policies

@@ -2,7 +2,7 @@
 
 In: recordings of the demonstration, with times that are made here.  Out: docs/pictures/*.png.
 
-    python browser/pictures.py [FOLDER]
+    python tests/external/browser/pictures.py [FOLDER]
 """
 
 import io

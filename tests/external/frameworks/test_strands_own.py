@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 HERE: Final = Path(__file__).parent
-SDISTS: Final = HERE.parent / ".venv-frameworks" / "sdists"
+SDISTS: Final = HERE.parents[2] / ".venv-frameworks" / "sdists"
 
 DIFFERENT: Final = {
     "text and thinking have no `contentBlockStart`, as in the streams of Bedrock": (
@@ -40,7 +40,7 @@ def run(*arguments: str) -> tuple[set[str], int, str]:
     Its configuration files are left out: they import the clients of all providers.
     """
     (sources,) = SDISTS.glob("strands_agents-*/")
-    ours = [str(HERE), str(HERE.parent / "tests" / "support")]
+    ours = [str(HERE), str(HERE.parents[1] / "support")]
     paths = [*ours, str(sources), os.environ.get("PYTHONPATH", "")]
     options = ["-q", "-rf", "--noconftest", "-p", "no:cacheprovider", "-p", "handler_of_strands"]
     done = subprocess.run(

@@ -1,9 +1,9 @@
 """The official TypeScript and Go clients read every recording and fixture, transcoded.
 
 In: the recordings (../shared/corpus or DELTAFOLD_CORPUS) and tests/fixtures; the programs
-compare/judges/ts and compare/judges/go; a running gateway (`through_gateway`); llm-comply
-(`comply`).  Out: docs/judges.md, and exit code 1 where a client reads something else than the
-source's message.
+tests/external/judges/ts and tests/external/judges/go; a running gateway (`through_gateway`);
+llm-comply (`comply`).  Out: docs/judges.md, and exit code 1 where a client reads something else
+than the source's message.
 
 Laws: `judging`, which the Python clients of `make test` use as well, says what must be equal. A
 difference that the client causes is a `Limit` with its reason, and a limit that no stream needs is

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import Any, Final
 
-TEXT: Final = (Path(__file__).parents[1] / "docs" / "scale.md").read_text("utf-8")
+TEXT: Final = (Path(__file__).parents[3] / "docs" / "scale.md").read_text("utf-8")
 
 
 def recipe(engine: str) -> list[str]:

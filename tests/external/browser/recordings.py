@@ -9,7 +9,7 @@ from pathlib import Path
 
 from deltafold.testing import Recording
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[3]
 FIXTURES = ROOT / "tests" / "fixtures" / "streams"
 
 HOSTILE = (

@@ -13,19 +13,19 @@ WHEEL := .venv-build/wheel.stamp
 PROFILE := target/profile.profdata
 ABI3_PROFILE := target/abi3.profdata
 RELEASE_WHEEL := .venv-build/release-wheel.stamp
-NODE_MODULES := compare/judges/ts/node_modules/.package-lock.json
-CLIENT_MODULES := clients/node_modules/.package-lock.json
-GO_JUDGES := compare/judges/go/judges
+NODE_MODULES := tests/external/judges/ts/node_modules/.package-lock.json
+CLIENT_MODULES := tests/external/clients/node_modules/.package-lock.json
+GO_JUDGES := tests/external/judges/go/judges
 CARGO_CHECKED := --workspace --locked --exclude deltafold-python
 
 # requirements/frameworks.txt holds what needs openai 3, requirements/strands.txt what needs an older one.
-NEWER_FRAMEWORKS := $(foreach name,langchain openai_agents pydantic_ai,$(wildcard frameworks/test_$(name)*.py))
+NEWER_FRAMEWORKS := $(foreach name,langchain openai_agents pydantic_ai,$(wildcard tests/external/frameworks/test_$(name)*.py))
 SHARED_BY_ADAPTERS := $(foreach name,carried failed outlines token_logprobs,python/deltafold/integrations/$(name).py)
-NEWER_TYPED := $(wildcard $(foreach name,langchain openai_agents pydantic_ai,python/deltafold/integrations/$(name) frameworks/user_$(name).py)) \
+NEWER_TYPED := $(wildcard $(foreach name,langchain openai_agents pydantic_ai,python/deltafold/integrations/$(name) tests/external/frameworks/user_$(name).py)) \
 	$(SHARED_BY_ADAPTERS)
-OLDER_TYPED := $(wildcard $(foreach name,litellm strands,python/deltafold/integrations/$(name) frameworks/user_$(name).py)) \
+OLDER_TYPED := $(wildcard $(foreach name,litellm strands,python/deltafold/integrations/$(name) tests/external/frameworks/user_$(name).py)) \
 	$(SHARED_BY_ADAPTERS)
-OLDER_FRAMEWORKS := $(foreach name,litellm strands,$(wildcard frameworks/test_$(name)*.py))
+OLDER_FRAMEWORKS := $(foreach name,litellm strands,$(wildcard tests/external/frameworks/test_$(name)*.py))
 
 SECONDS_EACH ?= 60
 MINUTES ?= 45
@@ -45,7 +45,7 @@ test: .venv-test/installed ## Rust tests, Python tests against the installed whe
 	.venv-test/bin/python tools/instruction_gate.py
 
 test-local: .venv-local/installed ## a model of transformers in this process (installs torch: several GB)
-	.venv-local/bin/python -m pytest tests/test_local.py
+	.venv-local/bin/python -m pytest tests/external/local/test_local.py
 
 docs: .venv-docs/installed ## the documentation site in site/; a warning, a wrong link or a wrong anchor fails
 	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --quiet --strict --clean
@@ -78,44 +78,44 @@ bench: .venv-bench/installed ## ours and our peers in three passes; rewrites doc
 	.venv-bench/bin/python benches/report.py .venv-bench/results-?.json --stages .venv-bench/stages-?.jsonl --docs .
 
 compare: .venv-sdks/installed .venv-test/installed ## the official clients, accelerated ones, and llm-babel's golden cases; rewrites docs/sdks.md
-	PYTHONPATH=tests .venv-test/bin/python -m pytest --numprocesses auto compare/test_accelerated.py
-	.venv-sdks/bin/python -W ignore compare/sdks.py
+	PYTHONPATH=tests/support .venv-test/bin/python -m pytest --numprocesses auto tests/external/sdks/test_accelerated.py
+	.venv-sdks/bin/python -W ignore tests/external/sdks/sdks.py
 
 compare-loops: .venv-loops/installed .venv-strands/installed ## agent loops of pydantic-ai, openai-agents and strands; rewrites docs/loops.md
-	.venv-loops/bin/python compare/loops.py --strands-python .venv-strands/bin/python
+	.venv-loops/bin/python benches/loops/loops.py --strands-python .venv-strands/bin/python
 
 frameworks: .venv-frameworks/installed .venv-strands/installed .venv-frameworks/sdists ## the adapters inside their frameworks, and the frameworks' own suites; the types of user code
-	.venv-frameworks/bin/mypy --config-file frameworks/mypy.ini $(NEWER_TYPED)
-	.venv-frameworks/bin/basedpyright --project frameworks/newer.pyright.json
-	.venv-frameworks/bin/python -m pytest -c frameworks/pytest.ini --rootdir frameworks $(NEWER_FRAMEWORKS)
-	.venv-strands/bin/mypy --config-file frameworks/mypy.ini $(OLDER_TYPED)
-	.venv-strands/bin/basedpyright --project frameworks/older.pyright.json
-	.venv-strands/bin/python -m pytest -c frameworks/pytest.ini --rootdir frameworks $(OLDER_FRAMEWORKS)
+	.venv-frameworks/bin/mypy --config-file tests/external/frameworks/mypy.ini $(NEWER_TYPED)
+	.venv-frameworks/bin/basedpyright --project tests/external/frameworks/newer.pyright.json
+	.venv-frameworks/bin/python -m pytest -c tests/external/frameworks/pytest.ini --rootdir tests/external/frameworks $(NEWER_FRAMEWORKS)
+	.venv-strands/bin/mypy --config-file tests/external/frameworks/mypy.ini $(OLDER_TYPED)
+	.venv-strands/bin/basedpyright --project tests/external/frameworks/older.pyright.json
+	.venv-strands/bin/python -m pytest -c tests/external/frameworks/pytest.ini --rootdir tests/external/frameworks $(OLDER_FRAMEWORKS)
 
 bench-frameworks: .venv-frameworks/installed .venv-strands/installed ## the adapters beside the frameworks' own models; rewrites the table in docs/frameworks.md
-	.venv-frameworks/bin/python -W ignore frameworks/bench_frameworks.py --docs docs/frameworks.md
-	.venv-strands/bin/python -W ignore frameworks/bench_frameworks.py --docs docs/frameworks.md
+	.venv-frameworks/bin/python -W ignore benches/frameworks/bench_frameworks.py --docs docs/frameworks.md
+	.venv-strands/bin/python -W ignore benches/frameworks/bench_frameworks.py --docs docs/frameworks.md
 
 bench-gateway: .venv-gateway/installed .venv-peers/ready ## the gateway beside a bare forwarder, 1,000 streams each, and other gateways; rewrites the tables in docs/gateway.md
 	.venv-gateway/bin/python benches/gateway/bench_gateway.py --docs docs/gateway.md
 
 engines: .venv-engines/installed ## Ray Data, Spark, Polars and DuckDB fold 100,000 rows with two workers each (installs them; Spark needs java)
-	.venv-engines/bin/python -m pytest -c engines/pytest.ini --rootdir engines engines
+	.venv-engines/bin/python -m pytest -c tests/external/engines/pytest.ini --rootdir tests/external/engines tests/external/engines
 
 bench-scale: .venv-bench/installed ## columns of 100,000 bodies beside a process pool, and files of 1,000,000; rewrites the tables in docs/scale.md
 	.venv-bench/bin/python -W ignore benches/scale.py measure --docs docs/scale.md
-	PYTHONPATH=tests .venv-bench/bin/python -W ignore benches/rollouts.py --docs docs/scale.md
+	PYTHONPATH=tests/support .venv-bench/bin/python -W ignore benches/rollouts.py --docs docs/scale.md
 
 judges: .venv-judges/installed $(NODE_MODULES) $(GO_JUDGES) ## the official TypeScript and Go clients read what the encoders write; rewrites docs/judges.md (needs npm, go)
-	compare/judges/ts/node_modules/.bin/tsc --project compare/judges/ts
-	PYTHONPATH=tests .venv-judges/bin/python compare/judges.py
+	tests/external/judges/ts/node_modules/.bin/tsc --project tests/external/judges/ts
+	PYTHONPATH=tests/support .venv-judges/bin/python tests/external/judges/judges.py
 
 clients: .venv-test/installed .venv-aider/ready $(CLIENT_MODULES) ## agents that nobody here wrote, against the gateway (needs npm)
-	PYTHONPATH=tests:clients .venv-test/bin/python -m pytest -c clients/pytest.ini --rootdir clients clients
+	PYTHONPATH=tests/support:tests/external/clients .venv-test/bin/python -m pytest -c tests/external/clients/pytest.ini --rootdir tests/external/clients tests/external/clients
 
 browser: .venv-browser/installed ## the page of `deltafold inspect` in a browser: content, keys, accessibility, times (needs chromium)
-	PYTHONPATH=browser:tests .venv-browser/bin/python -m pytest -c browser/pytest.ini --rootdir browser browser
-	PYTHONPATH=browser .venv-browser/bin/python browser/measure.py
+	PYTHONPATH=tests/external/browser:tests/support .venv-browser/bin/python -m pytest -c tests/external/browser/pytest.ini --rootdir tests/external/browser tests/external/browser
+	PYTHONPATH=tests/external/browser .venv-browser/bin/python tests/external/browser/measure.py
 
 fuzz: .venv-test/installed ## the four groups of fuzz targets (GROUPS=...), SECONDS_EACH seconds a target (needs nightly, cargo-fuzz)
 	tools/fuzz.sh $(SECONDS_EACH) $(GROUPS)
@@ -146,13 +146,13 @@ release-check: .venv-release/ready .venv-release/bin/actionlint $(WHEEL) ## the 
 	.venv-release/bin/zizmor --offline --no-progress .github
 	.venv-release/bin/python tools/release_check.py
 
-bless: .venv-test/installed ## rewrites the expectations of tests/fixtures and tests/requests, and docs/stream.svg, from what the code does now
+bless: .venv-test/installed ## rewrites the expectations of tests/fixtures, and docs/stream.svg, from what the code does now
 	.venv-test/bin/python tools/bless.py
-	.venv-test/bin/python tests/goldens.py
+	.venv-test/bin/python tests/support/goldens.py
 	.venv-test/bin/python tools/stream_picture.py
 
 clean: ## removes everything that was made
-	rm -rf .venv-*/ dist site target .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks compare/judges/ts/node_modules clients/node_modules $(GO_JUDGES)
+	rm -rf .venv-*/ dist site target .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks tests/external/judges/ts/node_modules tests/external/clients/node_modules $(GO_JUDGES)
 
 $(WHEEL): $(WHEEL_SOURCES) .venv-build/ready
 	rm -f dist/*.whl
@@ -185,20 +185,20 @@ $(foreach name,bench gateway frameworks strands,.venv-$(name)/installed): .venv-
 .venv-release/bin/actionlint: .venv-release/ready
 	GOBIN=$(CURDIR)/.venv-release/bin go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
-.venv-frameworks/sdists: frameworks/sdists.txt .venv-frameworks/ready
+.venv-frameworks/sdists: tests/external/frameworks/sdists.txt .venv-frameworks/ready
 	rm -rf $@
 	.venv-frameworks/bin/python -m pip download --quiet --disable-pip-version-check --no-deps --no-binary :all: --require-hashes --dest $@ --requirement $<
 	for archive in $@/*.tar.gz; do tar -xzf "$$archive" -C $@; done
 
-$(NODE_MODULES): compare/judges/ts/package.json compare/judges/ts/package-lock.json
-	npm ci --prefix compare/judges/ts --no-audit --no-fund
+$(NODE_MODULES): tests/external/judges/ts/package.json tests/external/judges/ts/package-lock.json
+	npm ci --prefix tests/external/judges/ts --no-audit --no-fund
 	@touch $@
 
-$(CLIENT_MODULES): clients/package.json clients/package-lock.json
+$(CLIENT_MODULES): tests/external/clients/package.json tests/external/clients/package-lock.json
 	npm ci --prefix clients --ignore-scripts --no-audit --no-fund
 	@touch $@
 
-$(GO_JUDGES): $(wildcard compare/judges/go/*.go) compare/judges/go/go.mod compare/judges/go/go.sum
-	cd compare/judges/go && go vet . && go build -o judges .
+$(GO_JUDGES): $(wildcard tests/external/judges/go/*.go) tests/external/judges/go/go.mod tests/external/judges/go/go.sum
+	cd tests/external/judges/go && go vet . && go build -o judges .
 
 .PRECIOUS: .venv-%/ready .venv-%/installed

@@ -1,7 +1,7 @@
 """Rewrites the expectations of the fixtures from what the code does now (`make bless`).
 
-In: tests/fixtures/<dialect>/<case>/wire.*.  Out: beside each, deltas.jsonl and message.json, as
-`make test` compares them.
+In: tests/fixtures/streams/<dialect>/<case>/wire.*.  Out: beside each, deltas.jsonl and
+message.json, as `make test` compares them.
 
 Law: what changes is to be read before it is committed, against the protocol section that the case's
 SOURCE.md cites; a case without a SOURCE.md is refused.
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from deltafold import Decoder, MessageAssembler
 
-FIXTURES = Path(__file__).resolve().parent.parent / "tests" / "fixtures"
+FIXTURES = Path(__file__).resolve().parent.parent / "tests" / "fixtures" / "streams"
 
 # Everything that is not in the bytes is fixed, so that the same bytes give the same files.
 RUN_ID = "run"

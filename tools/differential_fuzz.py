@@ -1,6 +1,6 @@
 """Differential fuzzing of the whole decoding path, from bytes to the message.
 
-In: the fixtures of `tests/fixtures`, mutated as bytes or as JSON, cut into random chunks.
+In: the fixtures of `tests/fixtures/streams`, mutated as bytes or as JSON, cut into random chunks.
 Out: one line of statistics; each input that breaks a law, as a file in `--artifacts`.
 
 Laws that `check` holds every input to:
@@ -35,6 +35,8 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final
 
+from reference import MessageAssembler as Reference
+
 import deltafold
 from deltafold import (
     Decoder,
@@ -47,7 +49,6 @@ from deltafold import (
 )
 from deltafold._core import FIRST_REFUSAL
 from fuzz_inputs import mutate_bytes, mutate_json, options_of, pieces_of, seeds
-from reference import MessageAssembler as Reference
 
 NOW: Final = datetime(2026, 1, 1, tzinfo=UTC)
 HAS_ARROW: Final = find_spec("pyarrow") is not None

@@ -47,7 +47,8 @@ class Suite:
 
 _TESTS: Final = ("pytest", "pytest-timeout", "hypothesis", "anyio", "trio", "trustme", "jsonschema")
 _OTHER_CLIENTS: Final = ("aiobotocore>=3.10", "cohere>=7", "google-genai>=3", "ollama", "httpx")
-_IN_FRAMEWORKS: Final = ("-c", "frameworks/pytest.ini", "--rootdir", "frameworks")
+_FRAMEWORKS: Final = "tests/external/frameworks"
+_IN_FRAMEWORKS: Final = ("-c", f"{_FRAMEWORKS}/pytest.ini", "--rootdir", _FRAMEWORKS)
 _FRAMEWORK_TESTS: Final = ("pytest", "pytest-asyncio", "pytest-mock", "pytest-timeout")
 
 SUITES: Final[Mapping[str, Suite]] = {
@@ -55,88 +56,92 @@ SUITES: Final[Mapping[str, Suite]] = {
         ("anthropic", "openai", "httpx", "httpx2", "aiohttp"),
         (*_TESTS, "boto3", "brotli", "h2", "requests"),
         (
-            "tests/test_compat_anthropic.py",
-            "tests/test_compat_builders.py",
-            "tests/test_compat_openai.py",
-            "tests/test_connections.py",
-            "tests/test_http.py",
-            "tests/test_http2.py",
-            "tests/test_model_calls.py",
-            "tests/test_model_failures.py",
-            "tests/test_refusals.py",
-            "tests/test_timeouts.py",
+            "tests/compat/test_compat_anthropic.py",
+            "tests/compat/test_compat_builders.py",
+            "tests/compat/test_compat_openai.py",
+            "tests/transports/test_connections.py",
+            "tests/transports/test_http.py",
+            "tests/transports/test_http2.py",
+            "tests/models/test_model_calls.py",
+            "tests/models/test_model_failures.py",
+            "tests/transports/test_refusals.py",
+            "tests/streams/test_timeouts.py",
         ),
     ),
     "arrow": Suite(
         ("arrow", "testing", "prices", "cli"),
         _TESTS,
-        ("tests/test_arrow.py", "tests/test_cli_columns.py"),
+        ("tests/decode/test_arrow.py", "tests/cli/test_cli_columns.py"),
     ),
     # aiobotocore needs a newer aiohttp than deltafold.
     "adapters": Suite(
         ("anthropic", "openai", "mistral", "bedrock"),
         (*_TESTS, *_OTHER_CLIENTS),
-        ("tests/test_adapters.py", "tests/test_environment.py", "tests/test_no_connection.py"),
+        (
+            "tests/models/test_adapters.py",
+            "tests/models/test_environment.py",
+            "tests/transports/test_no_connection.py",
+        ),
     ),
     "tools": Suite(
         ("prices", "testing", "otel", "cli", "gateway", "httpx2", "openai", "anthropic"),
         (*_TESTS, "opentelemetry-sdk", "aiohttp", "httpx", "jedi"),
         (
-            "tests/test_cassettes.py",
-            "tests/test_cli.py",
-            "tests/test_cli_models.py",
-            "tests/test_cli_reading.py",
-            "tests/test_cost.py",
-            "tests/test_otel.py",
-            "tests/test_recorder.py",
-            "tests/test_replay_server.py",
-            "tests/test_shown.py",
+            "tests/testing/test_cassettes.py",
+            "tests/cli/test_cli.py",
+            "tests/cli/test_cli_models.py",
+            "tests/cli/test_cli_reading.py",
+            "tests/messages/test_cost.py",
+            "tests/models/test_otel.py",
+            "tests/testing/test_recorder.py",
+            "tests/testing/test_replay_server.py",
+            "tests/messages/test_shown.py",
         ),
     ),
     "gateway": Suite(
         ("gateway", "openai", "anthropic"),
         (*_TESTS, *_OTHER_CLIENTS, "fastapi"),
         (
-            "tests/test_gateway.py",
-            "tests/test_gateway_doc.py",
-            "tests/test_gateway_fetching.py",
-            "tests/test_gateway_going_on.py",
-            "tests/test_gateway_hooks.py",
-            "tests/test_gateway_replay.py",
+            "tests/gateway/test_gateway.py",
+            "tests/docs/test_gateway_doc.py",
+            "tests/gateway/test_gateway_fetching.py",
+            "tests/gateway/test_gateway_going_on.py",
+            "tests/gateway/test_gateway_hooks.py",
+            "tests/gateway/test_gateway_replay.py",
         ),
     ),
     "langchain": Suite(
         ("langchain", "httpx2"),
         (*_FRAMEWORK_TESTS, "langchain-tests", "langchain-openai", "langchain-anthropic"),
-        ("frameworks/test_langchain.py", "frameworks/test_langchain_users.py"),
+        (f"{_FRAMEWORKS}/test_langchain.py", f"{_FRAMEWORKS}/test_langchain_users.py"),
         _IN_FRAMEWORKS,
     ),
     "openai-agents": Suite(
         ("openai-agents",),
         (*_FRAMEWORK_TESTS, "inline-snapshot"),
-        ("frameworks/test_openai_agents.py", "frameworks/test_openai_agents_users.py"),
+        (f"{_FRAMEWORKS}/test_openai_agents.py", f"{_FRAMEWORKS}/test_openai_agents_users.py"),
         _IN_FRAMEWORKS,
     ),
     "pydantic-ai": Suite(
         ("pydantic-ai",),
         (*_FRAMEWORK_TESTS, "pydantic-ai-slim[anthropic,openai]"),
         (
-            "frameworks/test_pydantic_ai.py",
-            "frameworks/test_pydantic_ai_requests.py",
-            "frameworks/test_pydantic_ai_users.py",
+            f"{_FRAMEWORKS}/test_pydantic_ai.py",
+            f"{_FRAMEWORKS}/test_pydantic_ai_requests.py",
+            f"{_FRAMEWORKS}/test_pydantic_ai_users.py",
         ),
         _IN_FRAMEWORKS,
     ),
     "strands": Suite(
         ("strands",),
         (*_FRAMEWORK_TESTS, "strands-agents[openai]"),
-        ("frameworks/test_strands.py", "frameworks/test_strands_users.py"),
+        (f"{_FRAMEWORKS}/test_strands.py", f"{_FRAMEWORKS}/test_strands_users.py"),
         _IN_FRAMEWORKS,
     ),
     "litellm": Suite(
         ("litellm",),
         _FRAMEWORK_TESTS,
-        ("frameworks/test_litellm.py", "frameworks/test_litellm_users.py"),
+        (f"{_FRAMEWORKS}/test_litellm.py", f"{_FRAMEWORKS}/test_litellm_users.py"),
         _IN_FRAMEWORKS,
     ),
 }

@@ -47,7 +47,7 @@ fi
 for group in $groups; do
     if [ "$group" = path ]; then
         log=$root/fuzz-artifacts/path.log
-        PYTHONPATH="$root/tests" "$root/.venv-test/bin/python" "$root/tools/differential_fuzz.py" --seconds "$seconds" >"$log" 2>&1 ||
+        PYTHONPATH="$root/tests/support" "$root/.venv-test/bin/python" "$root/tools/differential_fuzz.py" --seconds "$seconds" >"$log" 2>&1 ||
             { cat "$log" && fail "the group path has a finding"; }
         executions=$(sed -n 's/^\([0-9]*\) executions in .*/\1/p' "$log")
         printf '%-9s %-13s %12s executions in %s s\n' path path "$executions" "$seconds" | tee -a "$report"

@@ -1,7 +1,7 @@
 """Inputs of the differential fuzzing: fixtures, and what chance makes of them.
 
-In: the fixtures of `tests/fixtures` and a source of chance.  Out: damaged bodies, their pieces, and
-options of a decoder.
+In: the fixtures of `tests/fixtures/streams` and a source of chance.  Out: damaged bodies, their
+pieces, and options of a decoder.
 """
 
 import base64
@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias, cast
 
 from deltafold import Limits
 
-FIXTURES: Final = Path(__file__).resolve().parent.parent / "tests" / "fixtures"
+FIXTURES: Final = Path(__file__).resolve().parent.parent / "tests" / "fixtures" / "streams"
 SMALL_BYTES: Final = 6 << 10
 """Larger fixtures are left out: they cost more time than they add shapes."""
 
@@ -87,7 +87,7 @@ class Seed:
     """One fixture.
 
     Attributes:
-        name: the folder below `tests/fixtures`.
+        name: the folder below `tests/fixtures/streams`.
         dialect: the dialect, or the dialect and the markup.
         wire: the body.
     """

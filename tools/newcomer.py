@@ -29,7 +29,7 @@ from deltafold.testing import Recording, ReplayServer
 ROOT: Final = Path(__file__).resolve().parent.parent
 README: Final = ROOT / "README.md"
 HEADING: Final = "## Change two lines"
-ANSWER: Final = ROOT / "tests/fixtures/openai-chat/text/wire.sse"
+ANSWER: Final = ROOT / "tests/fixtures/streams/openai-chat/text/wire.sse"
 PROGRAM: Final = "first.py"
 # A newcomer has no packages in the cache of pip.
 FRESH_PIP: Final = {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_CACHE_DIR": "1"}

@@ -1,6 +1,6 @@
 """Program of streams that shows a release build which code is hot (profile-guided optimization).
 
-In: the streams of `benches/bodies.py` and the wires of tests/fixtures.  Out: nothing; the
+In: the streams of `benches/bodies.py` and the wires of tests/fixtures/streams.  Out: nothing; the
 instrumented extension writes its profile when the process ends.
 
 Laws: the common protocols and the public path run most often, at the sizes that providers send.
@@ -219,7 +219,7 @@ def common() -> None:
 
 def rare() -> None:
     """Run every fixture; a failure that the fixture is about ends its stream."""
-    for wire in sorted((ROOT / "tests" / "fixtures").glob("*/*/wire.*")):
+    for wire in sorted((ROOT / "tests" / "fixtures" / "streams").glob("*/*/wire.*")):
         chunks = EVENT.findall(wire.read_bytes())
         for run in (read_deltas, batches, fold, transcode):
             try:

@@ -36,18 +36,18 @@ TAG: Final = "manylinux_2_17_x86_64"
 LARGEST_BYTES: Final = 2_500_000
 OLDEST: Final = (3, 11)
 CORE: Final = (
-    "tests/test_decoder.py",
-    "tests/test_fixtures.py",
-    "tests/test_messages.py",
-    "tests/test_lazy_messages.py",
-    "tests/test_partial_json.py",
-    "tests/test_stream.py",
-    "tests/test_transcoding_to_messages.py",
-    "tests/test_cli.py",
-    "tests/test_first_use.py",
+    "tests/decode/test_decoder.py",
+    "tests/decode/test_fixtures.py",
+    "tests/messages/test_messages.py",
+    "tests/messages/test_lazy_messages.py",
+    "tests/decode/test_partial_json.py",
+    "tests/streams/test_stream.py",
+    "tests/transcoding/test_transcoding_to_messages.py",
+    "tests/cli/test_cli.py",
+    "tests/messages/test_first_use.py",
     # Every block of README.md and docs/, run against the installed wheel.
-    "tests/test_documents.py",
-    "tests/test_gateway_doc.py",
+    "tests/docs/test_documents.py",
+    "tests/docs/test_gateway_doc.py",
 )
 
 

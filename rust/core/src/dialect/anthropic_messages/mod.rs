@@ -11,7 +11,7 @@
 //! - The input count excludes cached tokens; that of the contract includes them.
 //!
 //! Source: docs.anthropic.com, "Streaming Messages" and "Messages" (types of anthropic-sdk-python 2.12), and recordings.
-//! Fixtures: `tests/fixtures/anthropic-messages/`.
+//! Fixtures: `tests/fixtures/streams/anthropic-messages/`.
 
 mod apply;
 mod blocks;

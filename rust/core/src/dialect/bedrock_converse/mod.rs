@@ -13,7 +13,7 @@
 //! - Metrics are ignored.  `trace` and the model's own response fields become details of the end.
 //!
 //! Source: docs.aws.amazon.com, "ConverseStream" and "ContentBlockDelta", and recordings.
-//! Fixtures: `tests/fixtures/bedrock-converse/`.
+//! Fixtures: `tests/fixtures/streams/bedrock-converse/`.
 
 mod apply;
 mod blocks;

@@ -10,7 +10,7 @@
 //! - An intervention of a guardrail is the finish reason if the model gave none.
 //!
 //! Source: docs.aws.amazon.com, "InvokeModelWithResponseStream", and recordings.
-//! Fixtures: `tests/fixtures/bedrock-invoke/`.
+//! Fixtures: `tests/fixtures/streams/bedrock-invoke/`.
 
 mod apply;
 mod completion;

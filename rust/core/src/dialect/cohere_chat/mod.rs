@@ -10,7 +10,7 @@
 //! - `tokens` are the counts.  `billed_units` omit the tokens that Cohere adds to a prompt.
 //!
 //! Source: docs.cohere.com, "Chat with Streaming" (types of cohere-python 5), and recordings.
-//! Fixtures: `tests/fixtures/cohere-chat/`.
+//! Fixtures: `tests/fixtures/streams/cohere-chat/`.
 
 mod apply;
 pub mod facts;

@@ -12,7 +12,7 @@
 //!
 //! Source: ai.google.dev, "Generating content" and "Thought signatures"; cloud.google.com, "Streaming function call
 //! arguments"; types of google-genai 1.x; recordings of both services.
-//! Fixtures: `tests/fixtures/gemini/`.
+//! Fixtures: `tests/fixtures/streams/gemini/`.
 
 mod apply;
 pub mod facts;

@@ -10,7 +10,7 @@
 //!
 //! Source: ai.google.dev, "Streaming interactions"; types of google-genai 1.x, also for `content.*`, the older event names
 //! from before the API had steps; recordings.
-//! Fixtures: `tests/fixtures/gemini-interactions/`.
+//! Fixtures: `tests/fixtures/streams/gemini-interactions/`.
 
 mod apply;
 pub mod facts;

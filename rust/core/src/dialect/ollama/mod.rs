@@ -10,7 +10,7 @@
 //!
 //! Source: docs.ollama.com, "Generate a chat message" and "Generate a response" (types of ollama-python 0.6), and
 //! recordings.
-//! Fixtures: `tests/fixtures/ollama/`.
+//! Fixtures: `tests/fixtures/streams/ollama/`.
 
 mod apply;
 pub mod facts;

@@ -13,7 +13,7 @@
 //!
 //! Source: platform.openai.com, "Chat Completions: streaming" (types of openai-python 3.54), the servers' own documents,
 //! and recordings of twenty vendors.
-//! Fixtures: `tests/fixtures/openai-chat/`.
+//! Fixtures: `tests/fixtures/streams/openai-chat/`.
 
 mod apply;
 mod calls;

@@ -15,7 +15,7 @@
 //!
 //! Source: platform.openai.com, "Responses: streaming events" (types of openai-python 3.54), the Open Responses
 //! specification, and recordings of OpenAI, Azure, xAI, LM Studio, DeepSeek, OpenRouter and GitHub Copilot.
-//! Fixtures: `tests/fixtures/openai-responses/`.
+//! Fixtures: `tests/fixtures/streams/openai-responses/`.
 
 mod apply;
 mod contents;

@@ -214,7 +214,7 @@ pub struct Fixture {
 
 /// All fixtures, sorted by name.
 pub fn fixtures() -> Vec<Fixture> {
-    let root = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures"));
+    let root = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/streams"));
     let mut found = Vec::new();
     for dialect in folders(&root) {
         for folder in folders(&dialect) {

@@ -1,0 +1,44 @@
+"""The examples in the docstrings of public names run, over real HTTP against recordings.
+
+Every public name has one. `undemonstrated.py` lists those whose example stands for code of the
+caller; the list may only shrink.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from deltafold import MisuseError
+from documentation import AnyProvider, Reader, surround
+from introduced import introduce
+from public_names import PUBLIC, docstring_of, has_example
+from undemonstrated import NOT_RUN
+
+SHOWN = sorted(filter(has_example, PUBLIC))
+
+
+def test_every_public_name_has_an_example() -> None:
+    assert {*PUBLIC} == {*SHOWN}
+    assert {*SHOWN} >= NOT_RUN
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_the_example_of_a_name_runs(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = name.rpartition(".")[0]
+    known = {
+        path: value
+        for path, value in PUBLIC.items()
+        if path.rpartition(".")[0] in {"deltafold", module}
+    }
+    with AnyProvider() as server:
+        names = surround(tmp_path, server, monkeypatch)
+        introduce(names, known)
+        names["server"] = server
+        with Reader(names) as reader:
+            if name in NOT_RUN:
+                with pytest.raises((AttributeError, KeyError, MisuseError, NameError)):
+                    reader.run_examples(docstring_of(name))
+            else:
+                reader.run_examples(docstring_of(name))

@@ -1,0 +1,258 @@
+"""The gateway: files by their address, for upstreams that take only bytes."""
+
+import asyncio
+import base64
+import json
+import socket
+from collections.abc import AsyncIterator, Iterator
+from typing import Any, Final
+
+import httpx2
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from deltafold import ModelError
+from deltafold.gateway import FetchedFile, FileFetcher, create_app
+from deltafold.testing import ReplayServer
+from gateway_clients import TEXT, recorded
+from gateways import gateway, served, upstream
+
+PNG: Final = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNkYAAAAAYAAjCB0C8AAAAASUVORK5CYII="
+)
+LOOPBACK: Final = ["127.0.0.0/8", "::1/128"]
+
+
+async def _image(_: Request) -> Response:
+    return Response(PNG, media_type="image/png")
+
+
+async def _moved(request: Request) -> Response:
+    return RedirectResponse(request.query_params["to"])
+
+
+async def _endless(_: Request) -> Response:
+    async def chunks() -> AsyncIterator[bytes]:
+        while True:
+            yield b"x" * 4_096
+            await asyncio.sleep(0)
+
+    return StreamingResponse(chunks(), media_type="image/png")
+
+
+async def _silent(_: Request) -> Response:
+    await asyncio.sleep(30)
+    return Response(b"")
+
+
+async def _packed(_: Request) -> Response:
+    return Response(PNG, headers={"content-encoding": "gzip"}, media_type="image/png")
+
+
+async def _echo(request: Request) -> Response:
+    return Response(json.dumps(dict(request.headers)), media_type="text/plain")
+
+
+@pytest.fixture(scope="module")
+def files() -> Iterator[str]:
+    names = {
+        "/image.png": _image,
+        "/moved": _moved,
+        "/endless": _endless,
+        "/silent": _silent,
+        "/packed": _packed,
+        "/echo": _echo,
+    }
+    with served(Starlette(routes=[Route(path, answer) for path, answer in names.items()])) as url:
+        yield url
+
+
+def fetched(url: str, **options: Any) -> FetchedFile:  # noqa: ANN401 - those of `FileFetcher`
+    async def fetch() -> FetchedFile:
+        async with FileFetcher(**options) as fetcher:
+            return await fetcher.fetch(url)
+
+    return asyncio.run(fetch())
+
+
+def test_a_file_of_an_allowed_network_is_fetched(files: str) -> None:
+    assert fetched(f"{files}/image.png", networks=LOOPBACK) == FetchedFile(PNG, "image/png")
+    moved = f"{files}/moved?to=/moved%3Fto=/image.png"
+    assert fetched(moved, networks=LOOPBACK).data == PNG
+    named = files.replace("127.0.0.1", "localhost")
+    headers = json.loads(fetched(f"{named}/echo", networks=LOOPBACK).data)
+    assert headers["host"] == named.removeprefix("http://")
+    assert not {"authorization", "cookie"} & headers.keys()
+
+
+PRIVATE: Final = [
+    "http://127.0.0.1/x",
+    "http://localhost/x",
+    "http://10.0.0.1/x",
+    "http://172.16.0.1/x",
+    "http://192.168.0.1/x",
+    "http://169.254.169.254/latest/meta-data",
+    "http://100.64.0.1/x",
+    "http://0.0.0.0/x",
+    "http://224.0.0.1/x",
+    "http://255.255.255.255/x",
+    "http://[::1]/x",
+    "http://[::ffff:127.0.0.1]/x",
+    "http://[::ffff:7f00:1]/x",
+    "http://[fe80::1]/x",
+    "http://[fd00::1]/x",
+    "http://[2002:7f00:1::]/x",
+    "http://[64:ff9b::7f00:1]/x",
+    "http://2130706433/x",
+    "http://0x7f.1/x",
+    "http://127.1/x",
+    "http://user:password@127.0.0.1/x",
+]
+
+
+@pytest.mark.parametrize("url", PRIVATE)
+def test_a_private_address_is_never_called(url: str) -> None:
+    with pytest.raises(ModelError, match=r"is not public|Error") as raised:
+        fetched(url)
+    assert raised.value.status == 400
+    assert "is not fetched" in raised.value.message
+
+
+def test_a_redirection_to_a_private_address_is_not_followed(files: str) -> None:
+    private = "http://10.0.0.1/x"
+    with pytest.raises(ModelError, match=r"10\.0\.0\.1 is not public"):
+        fetched(f"{files}/moved?to={private}", networks=LOOPBACK)
+
+
+def test_each_address_of_a_name_must_be_public(monkeypatch: pytest.MonkeyPatch) -> None:
+    def resolve(*_: object, **__: object) -> list[tuple[object, ...]]:
+        places = [("93.184.216.34", 80), ("127.0.0.1", 80)]
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", place) for place in places]
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    with pytest.raises(ModelError, match=r"127\.0\.0\.1 is not public"):
+        fetched("http://two-faced.example/x")
+
+
+def test_the_connection_goes_to_the_address_that_was_looked_at(
+    files: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+    port = int(files.rpartition(":")[2])
+
+    def resolve(host: object, *_: object, **__: object) -> list[tuple[object, ...]]:
+        asked.append(host)
+        address = "127.0.0.1" if host in {"once.example", "127.0.0.1"} else "10.0.0.1"
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    got = fetched(f"http://once.example:{port}/image.png", networks=LOOPBACK)
+    assert got.data == PNG
+    assert asked.count("once.example") == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        ("/endless", "more than 100,000 bytes"),
+        ("/silent", r"more than 0\.3 s"),
+        ("/packed", "its server packed it"),
+        ("/gone", "its server answered 404"),
+        ("/moved?to=file:///etc/passwd", "no address of http"),
+        ("/moved?to=/moved%3Fto=/moved%253Fto=/moved%25253Fto=/image.png", "more than 3 times"),
+    ],
+)
+def test_what_cannot_be_fetched_says_why(files: str, path: str, why: str) -> None:
+    with pytest.raises(ModelError, match=why):
+        fetched(files + path, networks=LOOPBACK, max_bytes=100_000, max_seconds=0.3)
+
+
+def asking(url: str) -> dict[str, object]:
+    content = [
+        {"type": "text", "text": "What is it?"},
+        {"type": "image_url", "image_url": {"url": url}},
+    ]
+    return {"model": "m", "messages": [{"role": "user", "content": content}]}
+
+
+def sent_by(dialect: str, body: dict[str, object], **options: Any) -> tuple[httpx2.Response, bytes]:  # noqa: ANN401 - those of `create_app`
+    """Return the gateway's answer, and the body that the upstream got."""
+    with gateway(dialect, **options) as (url, server):
+        server.queue(recorded(TEXT, dialect))
+        response = httpx2.post(f"{url}/v1/chat/completions", json=body)
+        return response, server.requests[0].body if server.requests else b""
+
+
+@pytest.mark.parametrize("dialect", ["ollama", "bedrock-converse"])
+def test_an_upstream_that_takes_bytes_gets_the_bytes(files: str, dialect: str) -> None:
+    body = asking(f"{files}/image.png")
+    response, sent = sent_by(dialect, body, fetcher=FileFetcher(networks=LOOPBACK))
+    assert response.status_code == 200
+    assert base64.b64encode(PNG) in sent
+
+
+def test_an_upstream_that_takes_addresses_gets_the_address() -> None:
+    address = "http://10.0.0.1/image.png"  # which is not called here
+    response, sent = sent_by("anthropic-messages", asking(address), fetcher=FileFetcher())
+    assert response.status_code == 200
+    assert address.encode() in sent
+
+
+@pytest.mark.parametrize("streams", [True, False])
+def test_a_file_that_cannot_be_fetched_is_the_clients_mistake(*, streams: bool) -> None:
+    body = asking("http://127.0.0.1/image.png") | {"stream": streams}
+    response, sent = sent_by("ollama", body, fetcher=FileFetcher())
+    assert response.status_code == 400
+    assert "127.0.0.1 is not public" in response.json()["error"]["message"]
+    assert not sent
+
+
+def test_nothing_is_fetched_without_a_fetcher(files: str) -> None:
+    response, sent = sent_by("ollama", asking(f"{files}/image.png"))
+    assert response.status_code == 200
+    assert b"left out" in sent
+
+
+def test_a_fallback_that_takes_bytes_gets_the_bytes(files: str) -> None:
+    body = asking(f"{files}/image.png")
+    with ReplayServer() as server:
+        models = [upstream("anthropic-messages", server.url), upstream("ollama", server.url)]
+        app = create_app({"m": models}, fetcher=FileFetcher(networks=LOOPBACK))
+        with served(app) as url:
+            server.queue(recorded(TEXT, "anthropic-messages"))
+            assert httpx2.post(f"{url}/v1/chat/completions", json=body).status_code == 200
+        assert base64.b64encode(PNG) in server.requests[0].body
+
+
+def test_all_files_of_a_request_share_the_bound(files: str) -> None:
+    parts = [
+        {"type": "image_url", "image_url": {"url": f"{files}/image.png?{number}"}}
+        for number in range(6)
+    ]
+    body: dict[str, object] = {"model": "m", "messages": [{"role": "user", "content": parts}]}
+    bound = FileFetcher(networks=LOOPBACK, max_bytes=len(PNG) * 5)
+    response, _ = sent_by("ollama", body, fetcher=bound)
+    assert response.status_code == 400
+    assert "the files have more than" in response.json()["error"]["message"]
+
+
+def test_files_in_results_of_tools_are_fetched(files: str) -> None:
+    image = {"type": "image", "source": {"type": "url", "url": f"{files}/image.png"}}
+    use: dict[str, object] = {"type": "tool_use", "id": "t", "name": "look", "input": {}}
+    result = {"type": "tool_result", "tool_use_id": "t", "content": [image]}
+    body: dict[str, object] = {
+        "model": "m",
+        "max_tokens": 9,
+        "messages": [
+            {"role": "user", "content": "Look."},
+            {"role": "assistant", "content": [use]},
+            {"role": "user", "content": [result]},
+        ],
+    }
+    with gateway("bedrock-converse", fetcher=FileFetcher(networks=LOOPBACK)) as (url, server):
+        server.queue(recorded(TEXT, "bedrock-converse"))
+        assert httpx2.post(f"{url}/v1/messages", json=body).status_code == 200
+        assert base64.b64encode(PNG) in server.requests[0].body

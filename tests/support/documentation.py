@@ -1,0 +1,267 @@
+"""Code blocks of the documentation, and the surroundings in which they run.
+
+In: README.md and the pages in docs/.  Out: the blocks of a page; a provider on the loopback
+interface that answers whatever a block asks for; names and files that a block may use.
+
+Laws: every page is found, new ones too. The Python blocks of a page run in their order and in one
+namespace. `<!-- not run: reason -->` before a fence leaves its block out. A second word after
+`python` names the framework whose environment runs the block
+(tests/external/frameworks/documented.py).
+"""
+
+import ast
+import asyncio
+import contextlib
+import doctest
+import gc
+import inspect
+import io
+import json
+import re
+import warnings
+from base64 import b64decode
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from shutil import copytree
+from types import CodeType
+from typing import Any, Final, Self
+
+import anthropic
+import openai
+import pytest
+
+import deltafold
+from corpus import ROOT
+from deltafold import Agent, DeltaStream, Model
+from deltafold.testing import Recording, ReplayServer, answer
+from deltafold.testing.answers import ScriptedCall
+from deltafold.testing.playlist import Request
+
+DEMO: Final = ROOT / "python" / "deltafold" / "cli" / "demo" / "recordings"
+PNG: Final = b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+_FENCE: Final = re.compile(
+    r"^(?:<!-- not run: (?P<reason>.+?) -->\n)?```(?P<language>\w*)(?: (?P<framework>\w+))?\n"
+    r"(?P<code>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A fenced block of a page."""
+
+    page: str
+    line: int
+    section: str
+    language: str
+    framework: str | None
+    not_run: str | None
+    code: str
+
+
+def pages() -> list[str]:
+    """Return the paths of all pages, relative to the root."""
+    found = sorted(ROOT.glob("docs/**/*.md"))
+    return ["README.md", *(page.relative_to(ROOT).as_posix() for page in found)]
+
+
+def text_of(page: str) -> str:
+    """Return the text of a page."""
+    return (ROOT / page).read_text(encoding="utf-8")
+
+
+def blocks_of(page: str, *, section: str | None = None) -> list[Block]:
+    """Return the blocks of a page, or those below a heading and its subheadings."""
+    text = text_of(page)
+    blocks = [
+        Block(
+            page,
+            text.count("\n", 0, found.start("code")) + 1,
+            _section_at(text, found.start()),
+            found["language"],
+            found["framework"],
+            found["reason"],
+            found["code"],
+        )
+        for found in _FENCE.finditer(text)
+    ]
+    return [block for block in blocks if section is None or block.section == section]
+
+
+def _section_at(text: str, place: int) -> str:
+    """Return the last heading of the second level before a place."""
+    headings: list[str] = re.findall(r"^## (.+)$", text[:place], re.MULTILINE)
+    return headings[-1] if headings else ""
+
+
+def python_of(page: str, *, section: str | None = None) -> list[Block]:
+    """Return the Python blocks that `make test` runs."""
+    return [
+        block
+        for block in blocks_of(page, section=section)
+        if block.language == "python" and block.framework is None and block.not_run is None
+    ]
+
+
+class Reader:
+    """Runs blocks in their order and in one namespace, and closes the objects they leave open.
+
+    Code that awaits runs in one event loop, other code outside of it.
+    """
+
+    def __init__(self, names: dict[str, Any]) -> None:
+        self.names = names
+        self._runner = asyncio.Runner()
+        self._opened: dict[int, object] = {}
+
+    def run(self, block: Block) -> None:
+        """Run a block; a traceback has the lines of the page."""
+        module = ast.parse(block.code, block.page)
+        ast.increment_lineno(module, block.line - 1)
+        self._run(compile(module, block.page, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT))
+
+    def run_examples(self, docstring: str) -> None:
+        """Run the examples of a docstring; a stated output must be the output."""
+        for example in doctest.DocTestParser().get_examples(docstring):
+            code = compile(example.source, "docstring", "single", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+            with contextlib.redirect_stdout(io.StringIO()) as printed:
+                self._run(code)
+            if example.want:
+                flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+                same = doctest.OutputChecker().check_output(example.want, printed.getvalue(), flags)
+                assert same, f"{example.source}{printed.getvalue()}is not\n{example.want}"
+
+    def _run(self, code: CodeType) -> None:
+        result = eval(code, self.names)  # noqa: S307 - our own documentation
+        if inspect.iscoroutine(result):
+            self._runner.run(result)
+        self._opened |= {id(value): value for value in self.names.values()}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        for value in self._opened.values():
+            if isinstance(value, Model | Agent):
+                self._runner.run(value.aclose())
+            if isinstance(value, Model | DeltaStream | openai.OpenAI | anthropic.Anthropic):
+                value.close()
+        self._runner.run(asyncio.sleep(0))  # sockets close in the next turn of the loop
+        self._runner.close()
+        self._opened.clear()
+
+
+def forget(names: dict[str, Any]) -> None:
+    """Drop the objects of the examples: a socket that is left open warns here, in no later test."""
+    names.clear()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
+
+
+class AnyProvider(ReplayServer):
+    """Answers any request: with a tool call, with JSON that follows a schema, or with text.
+
+    A queued recording takes precedence.
+    """
+
+    def answer_to(self, request: Request) -> Recording:
+        """Make the answer in the protocol of the path."""
+        if self._queue:
+            return super().answer_to(request)
+        self.requests.append(request)
+        body: Any = request.json()
+        dialect = _dialect_of(request.path)
+        schema = _output_schema(body)
+        if schema is not None:
+            return answer(dialect, *_pieces(json.dumps(value_of(schema))))
+        call = _call(body)
+        return answer(dialect, call) if call is not None else answer(dialect, "At ", "17:42.")
+
+
+def _pieces(text: str) -> Iterator[str]:
+    return (text[at : at + 7] for at in range(0, len(text), 7))
+
+
+def _dialect_of(path: str) -> str:
+    for part, dialect in (
+        ("/chat/completions", "openai-chat"),
+        ("/responses", "openai-responses"),
+        ("/messages", "anthropic-messages"),
+        ("/models/", "gemini"),
+    ):
+        if part in path:
+            return dialect
+    raise AssertionError(f"no protocol has the path {path}")
+
+
+def _output_schema(body: Any) -> Any:  # noqa: ANN401 - JSON
+    """Return the schema that a request states for its answer."""
+    formats = (
+        body.get("response_format", {}).get("json_schema", {}).get("schema"),
+        body.get("text", {}).get("format", {}).get("schema"),
+        body.get("output_config", {}).get("format", {}).get("schema"),
+    )
+    return next((schema for schema in formats if schema is not None), None)
+
+
+def _call(body: Any) -> ScriptedCall | None:  # noqa: ANN401 - JSON
+    """Return a call of the first tool, unless the request already has results."""
+    asked = str(body.get("messages", body.get("input", "")))
+    if not body.get("tools") or "tool_call_id" in asked or "tool_result" in asked:
+        return None
+    tool = body["tools"][0].get("function", body["tools"][0])
+    schema: Any = tool.get("parameters") or tool.get("input_schema") or {}
+    return "call_1", tool["name"], value_of(schema)
+
+
+def value_of(schema: Mapping[str, Any], whole: Mapping[str, Any] | None = None) -> Any:  # noqa: ANN401 - JSON
+    """Return a value that follows a JSON Schema."""
+    whole = schema if whole is None else whole
+    if "$ref" in schema:
+        return value_of(whole["$defs"][schema["$ref"].removeprefix("#/$defs/")], whole)
+    if "anyOf" in schema:
+        return value_of(schema["anyOf"][0], whole)
+    kind = schema.get("type", "object")
+    if kind == "object":
+        members = schema.get("properties", {})
+        return {name: value_of(member, whole) for name, member in members.items()}
+    if kind == "array":
+        return [value_of(schema["items"], whole)]
+    scalars = {"integer": 17, "number": 7.5, "boolean": True}
+    return scalars.get(kind, schema.get("enum", ["Brest"])[0])
+
+
+def surround(folder: Path, server: ReplayServer, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Write the files, set the keys and addresses, and return the names that blocks may use."""
+    recording = (DEMO / "openai-chat.parallel-calls.sse").read_bytes()
+    for name in ("recording.sse", "monday.sse", "tuesday.sse"):
+        (folder / name).write_bytes(recording)
+    (folder / "tide.png").write_bytes(PNG)
+    (folder / "tides.pdf").write_bytes(b"%PDF-1.4\n")
+    (folder / "recordings").mkdir()
+    Recording.of_events(recording).save(folder / "recordings" / "weather.jsonl")
+    copytree(ROOT / "tests" / "fixtures" / "cassettes", folder / "cassettes")
+    monkeypatch.chdir(folder)
+    for name, value in {
+        "OPENAI_BASE_URL": f"{server.url}/v1",
+        "OPENAI_API_KEY": "key",
+        "ANTHROPIC_BASE_URL": server.url,
+        "ANTHROPIC_API_KEY": "key",
+        "GOOGLE_GEMINI_BASE_URL": server.url,
+        "GOOGLE_API_KEY": "key",
+    }.items():
+        monkeypatch.setenv(name, value)
+    return {
+        "deltafold": deltafold,
+        "openai": openai,
+        "anthropic": anthropic,
+        "recording": recording,
+        "body": recording,
+        "messages": [{"role": "user", "content": "When is high tide?"}],
+        "tools": [{"name": "tide", "parameter_schema": {"type": "object"}}],
+        "url": f"{server.url}/v1/chat/completions",
+    }

@@ -1,0 +1,107 @@
+"""Names that the examples of some pages use without defining them: the text introduces them.
+
+In: a page.  Out: the names, beside those of `documentation.surround`.
+
+Laws: a page without a row here defines everything itself.
+"""
+
+import json
+from collections.abc import Callable
+from contextlib import ExitStack
+from operator import methodcaller
+from typing import Any, Final
+
+import deltafold
+from deltafold import ThinkingPart, conversation
+from next_turns import messages as next_messages
+
+Names = dict[str, Any]
+
+
+class Response:
+    """A response of an HTTP client, as far as the examples read it."""
+
+    def __init__(self, body: bytes) -> None:
+        self.body = body
+
+    def iter_bytes(self) -> list[bytes]:
+        """Return the body in pieces."""
+        return [self.body[at : at + 1000] for at in range(0, len(self.body), 1000)]
+
+
+def _conversation(names: Names, stack: ExitStack) -> None:  # noqa: ARG001 - the signature of a row
+    model = deltafold.load_model("openai/gpt-5-mini")
+    client = conversation.ModelClient(model)
+    names |= {
+        **{name: getattr(conversation, name) for name in conversation.__all__},
+        "model": model,
+        "router": conversation.ProviderRouter(
+            {"plan": conversation.Route(client, client.invocation)}
+        ),
+        "strategy": "plan",
+        "tools": conversation.ToolExecutor([]),
+        "question": "When is high tide?",
+    }
+
+
+def _models(names: Names, stack: ExitStack) -> None:  # noqa: ARG001 - as above
+    async def send_to_client(data: bytes) -> None:
+        names.setdefault("sent", []).append(data)
+
+    names["send_to_client"] = send_to_client
+
+
+def _upstream() -> bytes:
+    """Return an answer of the Responses API with encrypted reasoning."""
+    data: Names = {"id": "rs_1", "type": "reasoning", "encrypted_content": "gAAAAAB", "summary": []}
+    state: Names = {"dialect": "openai-responses", "modelId": "m", "data": data}
+    part = ThinkingPart(text="", redacted=True, provider_state=state)
+    encoder = deltafold.Encoder("openai-responses")
+    deltas = deltafold.message_deltas(deltafold.Message.assistant(part, "Hi"))
+    return b"".join(map(encoder.feed, deltas)) + encoder.close()
+
+
+def _next_request(body: bytes) -> Names:
+    """Return the next request of a client of the Messages API, with the answer in its history."""
+    events = [json.loads(line[6:]) for line in body.splitlines() if line[:5] == b"data:"]
+    return next_messages(events)
+
+
+def send(*sent: object) -> int:
+    """Stand for the function that sends bytes to a client."""
+    return len(sent)
+
+
+def _transcoding(names: Names, stack: ExitStack) -> None:
+    recording = names["recording"]
+    try:
+        deltafold.fold(recording[:100], "openai-chat")
+    except deltafold.ModelError as error:
+        names["error"] = error
+    names |= {
+        "message": deltafold.fold(recording, "openai-chat"),
+        "response": Response(recording),
+        "stream": stack.enter_context(deltafold.stream([recording], "openai-chat")),
+        "upstream": _upstream(),
+        "next_request": _next_request,
+        "send": send,
+    }
+
+
+def _inspect(names: Names, stack: ExitStack) -> None:  # noqa: ARG001 - as above
+    # A function of notebooks; test_notebook.py and tests/external/browser have the real display.
+    names["display"] = methodcaller("_repr_html_")
+
+
+GIVEN: Final[dict[str, Callable[[Names, ExitStack], None]]] = {
+    "docs/conversation.md": _conversation,
+    "docs/inspect.md": _inspect,
+    "docs/models.md": _models,
+    "docs/transcoding.md": _transcoding,
+}
+
+
+def give(page: str, names: Names, stack: ExitStack) -> None:
+    """Add the names of a page."""
+    if page in GIVEN:
+        GIVEN[page](names, stack)

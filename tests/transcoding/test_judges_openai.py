@@ -1,0 +1,23 @@
+"""The official OpenAI client reads every recording and fixture, as Chat and as Responses."""
+
+import pytest
+
+from corpus import needs_corpus
+from judge_openai import chat, responses
+from judging import shown, verdicts
+
+pytestmark = needs_corpus
+
+
+def test_the_chat_client_reads_every_stream_as_its_message() -> None:
+    count, found = verdicts("openai-chat", chat)
+    assert count > 1500
+    assert not found, shown(found)
+
+
+# The client serialises every item by its types, and warns of items that those lack.
+@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
+def test_the_responses_client_reads_every_stream_as_its_message() -> None:
+    count, found = verdicts("openai-responses", responses)
+    assert count > 1500
+    assert not found, shown(found)

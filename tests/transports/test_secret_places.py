@@ -14,6 +14,7 @@ import pytest
 
 import deltafold
 from deltafold import GeminiModel, MisuseError, ModelError, OpenAIChatModel
+from deltafold.models.call_inputs import CallArguments
 from deltafold.models.hooks import Hooks
 from deltafold.testing import Recorder, Recording, RecordingWarning, ReplayServer
 from deltafold.transports.http import make_http_client
@@ -195,8 +196,16 @@ def test_representations_leave_out_what_may_be_secret(server: ReplayServer) -> N
         model = OpenAIChatModel(
             config, client=client, base_url=server.url, api_key=secret, hooks=hooks
         )
-        prepared = model._prepare("synchronous", "Hello", invocation_state={"key": secret})  # pyright: ignore[reportPrivateUsage] - what it is made of
-        shown += [prepared, prepared.caller, prepared.request, prepared.facts, prepared.context()]
+        arguments = CallArguments("Hello", invocation_state={"key": secret})
+        prepared = model._prepare("synchronous", arguments)  # pyright: ignore[reportPrivateUsage] - what it is made of
+        shown += [
+            arguments,
+            prepared,
+            prepared.caller,
+            prepared.request,
+            prepared.facts,
+            prepared.context(),
+        ]
         shown += [model.get_config(), model]
         with suppress(ModelError):
             model.send_message_sync("Hello")

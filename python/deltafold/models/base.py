@@ -8,7 +8,7 @@ mistake of the caller raises at the call; a failure of the provider or the netwo
 Clients that are made here do not retry, because retries are the caller's decision.
 """
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping
 from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast
@@ -26,10 +26,9 @@ from deltafold.models import continuation
 from deltafold.models.call_inputs import (
     NO_METADATA,
     REPAIRS,
+    CallArguments,
     Messages,
     Metadata,
-    Repair,
-    SystemContent,
     Telemetry,
     ToolChoiceLike,
     Tools,
@@ -47,11 +46,10 @@ from deltafold.models.json_body import encoded, refuse_no_json
 from deltafold.models.known_models import known_model
 from deltafold.models.model_streams import Streaming
 from deltafold.models.observer import CURRENT
-from deltafold.models.prepared import Prepared, asks_for_logprobs, renamed
+from deltafold.models.prepared import Prepared, WrittenCall, asks_for_logprobs, renamed
 from deltafold.models.vendors import VENDORS, Vendor
-from deltafold.specs.tool_specs import ToolSpec
 from deltafold.streams.delta_streams import AsyncDeltaStream, DeltaStream
-from deltafold.streams.output_streams import AsyncOutputStream, Expected, OutputStream
+from deltafold.streams.output_streams import AsyncOutputStream, OutputStream
 from deltafold.streams.outputs import Output
 from deltafold.streams.readers import AsyncTee, Tee
 from deltafold.transports.http import ClientKind
@@ -292,49 +290,40 @@ class Model(Streaming, Generic[ConfigT]):
     async def __aexit__(self, *exception: object) -> None:
         await self.aclose()
 
-    def _prepare(
-        self,
-        kind: ClientKind,
-        messages: Messages,
-        tool_specs: Tools | None = None,
-        system_prompt: str | None = None,
-        streamed: bool = True,  # noqa: FBT002 - a keyword could be a setting of the caller
-        /,
-        *,
-        tool_choice: ToolChoiceLike | None = None,
-        system_prompt_content: SystemContent | None = None,
-        invocation_state: Mapping[str, object] | None = None,
-        request_metadata: Metadata | None = None,
-        repair: Repair = "none",
-        strict: bool = False,
-        continue_from: Message | None = None,
-        output: object = None,
-        **params: Any,  # noqa: ANN401 - fields of the configuration
-    ) -> Prepared:
-        conversation = conversation_of(messages, system_prompt, system_prompt_content)
-        config = self._config
-        if params or tool_choice is not None:
-            config = self._changed(params, tool_choice)
+    def _prepare(self, kind: ClientKind, arguments: CallArguments) -> Prepared:
+        written = self._written(arguments)
+        return self._prepared(kind, written, arguments.invocation_state, arguments.request_metadata)
+
+    def _written(self, asked: CallArguments) -> WrittenCall:
+        """Render a call, with the settings of the call."""
+        conversation = conversation_of(
+            asked.messages, asked.system_prompt, asked.system_prompt_content
+        )
+        config, tool_specs, continued = self._config, asked.tool_specs, asked.continue_from
+        if asked.params or asked.tool_choice is not None:
+            config = self._changed(asked.params, asked.tool_choice)
         expected = None
-        if output is not None:
-            asked = self._ask_for(output, config, continue_from, has_tools=bool(tool_specs))
-            expected = asked.expected
-            if asked.tool is not None:
-                tool_specs = [*(tool_specs or ()), asked.tool]
-            config = self._changed({**params, **asked.settings}, tool_choice or asked.tool_choice)
+        if asked.output is not None:
+            wanted = self._ask_for(asked.output, config, continued, has_tools=bool(tool_specs))
+            expected = wanted.expected
+            if wanted.tool is not None:
+                tool_specs = [*(tool_specs or ()), wanted.tool]
+            config = self._changed(
+                {**asked.params, **wanted.settings}, asked.tool_choice or wanted.tool_choice
+            )
         tools = tools_of(tool_specs) if tool_specs else []
-        if continue_from is not None:
-            conversation.append(self._continuable(config).checked(continue_from))
+        if continued is not None:
+            conversation.append(self._continuable(config).checked(continued))
         report = None
-        if not is_plain(conversation) or repair not in REPAIRS:
+        if not is_plain(conversation) or asked.repair not in REPAIRS:
             conversation, report = examined(
-                conversation, self.dialect, config, repair=repair, strict=strict
+                conversation, self.dialect, config, repair=asked.repair, strict=asked.strict
             )
         sources: dict[str, object] = {"extra_body": dict(config.extra_body)}
         if tools:
             sources |= schemas_of(tools)
         try:
-            rendered = self.row.render(conversation, tools, config, stream=streamed)
+            rendered = self.row.render(conversation, tools, config, stream=asked.streamed)
         except RecursionError:
             for name, source in sources.items():
                 refuse_no_json(source, name)
@@ -342,21 +331,18 @@ class Model(Streaming, Generic[ConfigT]):
         notes = rendered.notes
         if report is not None and report.problems:
             notes = (*report.to_warnings(), *notes)
-        return self._prepared(
-            kind,
+        return WrittenCall(
             config,
             rendered.body,
             sources,
-            request_metadata,
-            streamed=streamed,
-            messages=conversation,
-            tools=tools,
-            notes=notes,
-            tool_names=rendered.tool_names,
-            invocation_state=invocation_state,
-            continued=continue_from,
-            expected=expected,
-            repairs=repair == "auto",
+            asked.streamed,
+            conversation,
+            tools,
+            notes,
+            rendered.tool_names,
+            continued,
+            expected,
+            asked.repair == "auto",
         )
 
     def _ask_for(
@@ -383,34 +369,20 @@ class Model(Streaming, Generic[ConfigT]):
         named = body.get("model")
         if isinstance(named, str):
             config = self._changed({"model_id": named})
-        return self._prepared(
-            kind,
-            config,
-            body,
-            {"body": dict(body)},
-            request_metadata,
-            streamed=body.get("stream") is not False,
-            invocation_state=invocation_state,
+        written = WrittenCall(
+            config, body, {"body": dict(body)}, streamed=body.get("stream") is not False
         )
+        return self._prepared(kind, written, invocation_state, request_metadata)
 
     def _prepared(
         self,
         kind: ClientKind,
-        config: ConfigT,
-        body: Mapping[str, object],
-        sources: Mapping[str, object],
-        request_metadata: Metadata | None,
-        *,
-        streamed: bool,
+        written: WrittenCall,
         invocation_state: Mapping[str, object] | None,
-        messages: Sequence[Message] = (),
-        tools: Sequence[ToolSpec] = (),
-        notes: Sequence[Mapping[str, object]] = (),
-        tool_names: Mapping[str, str] | None = None,
-        continued: Message | None = None,
-        expected: Expected[Any, Any] | None = None,
-        repairs: bool = False,
+        request_metadata: Metadata | None,
     ) -> Prepared:
+        config = cast("ConfigT", written.config)
+        body, tool_names = written.body, written.tool_names
         caller = self._clients.caller(kind)
         if caller.sdk is not None and self.dialect in self._vendor.paths:
             own = self._vendor.paths[self.dialect]
@@ -418,18 +390,18 @@ class Model(Streaming, Generic[ConfigT]):
                 f"client: {self._vendor.name} answers at {own}, a path that no SDK calls; leave "
                 "the client out, or give a client of an HTTP library"
             )
-        if continued is not None and self._segment:
+        if written.continued is not None and self._segment:
             caller = caller.at_segment(self._segment)
             body = continuation.with_prefix(body)
         metadata = NO_METADATA if request_metadata is None else metadata_of(request_metadata)
         model_id = config.model_id
         request = PreparedRequest(
-            self._fixed_path or self._path(config, stream=streamed),
+            self._fixed_path or self._path(config, stream=written.streamed),
             body,
             config.extra_headers,
             config.extra_query,
-            streamed,
-            encoded(body, sources, opaque=caller.sdk is not None),
+            written.streamed,
+            encoded(body, written.sources, opaque=caller.sdk is not None),
         )
         options: DecoderOptions = {"model_id": model_id, **self._markup}
         if metadata.run_id is not None:
@@ -441,26 +413,22 @@ class Model(Streaming, Generic[ConfigT]):
         if getattr(config, "joined_choices", False) and body.get("n") in {None, 1}:
             options["choice"] = "joined"
         if options.get("markup") is not None:
-            options["tools"] = renamed(tools, tool_names or {}) or None
+            options["tools"] = renamed(written.tools, tool_names or {}) or None
         return Prepared(
             self._vendor.name,
             model_id,
             self._hooks.after_headers,
             invocation_state or {},
-            notes,
+            written.notes,
+            written,
             caller,
             request,
-            self.row,
-            self._specification,
-            messages,
-            tools,
-            metadata,
-            options,
-            self._hooks.before_request,
-            self._telemetry or CURRENT.telemetry,
-            continued,
-            expected,
-            repairs=repairs,
+            row=self.row,
+            specification=self._specification,
+            metadata=metadata,
+            options=options,
+            before_request=self._hooks.before_request,
+            telemetry=self._telemetry or CURRENT.telemetry,
         )
 
     def stream_choices(
@@ -491,7 +459,8 @@ class Model(Streaming, Generic[ConfigT]):
             ValueError: a message, tool or setting is wrong; the error names it.
             MisuseError: the client is synchronous, or no client is installed.
         """
-        prepared = self._prepare("asynchronous", messages, tool_specs, system_prompt, **params)
+        arguments = CallArguments.of(messages, tool_specs, system_prompt, params)
+        prepared = self._prepare("asynchronous", arguments)
         options: DecoderOptions = {**prepared.options, "logprobs": True}
         options.pop("choice", None)
         return every_choice(
@@ -503,7 +472,7 @@ class Model(Streaming, Generic[ConfigT]):
         )
 
     def _begin_sync(self, prepared: Prepared, tee: Tee | None) -> DeltaStream:
-        expected = prepared.expected
+        expected = prepared.written.expected
         make = DeltaStream if expected is None else partial(OutputStream[Any, Any], expected)
         return make(
             prepared.open,
@@ -515,7 +484,7 @@ class Model(Streaming, Generic[ConfigT]):
         )
 
     def _begin_async(self, prepared: Prepared, tee: AsyncTee | None) -> AsyncDeltaStream:
-        expected = prepared.expected
+        expected = prepared.written.expected
         make = (
             AsyncDeltaStream if expected is None else partial(AsyncOutputStream[Any, Any], expected)
         )

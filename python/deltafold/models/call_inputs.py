@@ -1,7 +1,7 @@
 """Calls: the arguments of a Model's methods in the one form that adapters use.
 
 In: messages, tools, system prompts and metadata in every form that `Model.stream` accepts.  Out:
-`Message`s, `ToolSpec`s, `PreparedRequest`.
+`CallArguments`; of them `Message`s, `ToolSpec`s and `RequestMetadata`.
 
 Laws: mistakes raise here, before anything is sent. Objects of the caller are not changed. The
 blocks of the Messages API are imported when a caller passes some.
@@ -10,7 +10,7 @@ blocks of the Messages API are imported when a caller passes some.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, Self, TypeAlias, cast
 
 from pydantic import BaseModel
 
@@ -72,6 +72,60 @@ ToolChoiceLike: TypeAlias = ToolChoice | Literal["auto", "required", "none"]
 Repair: TypeAlias = Literal["none", "auto"]
 REPAIRS: Final[frozenset[Repair]] = frozenset({"none", "auto"})
 Metadata: TypeAlias = RequestMetadata | Mapping[str, object]
+
+
+@dataclass(slots=True)
+class CallArguments:
+    """Arguments of a call as the caller gave them; `Model.stream` documents them.
+
+    Attributes:
+        streamed: whether the provider streams its answer.
+        params: settings for this call alone.
+    """
+
+    messages: Messages
+    tool_specs: Tools | None = None
+    system_prompt: str | None = None
+    tool_choice: ToolChoiceLike | None = None
+    system_prompt_content: SystemContent | None = None
+    invocation_state: Mapping[str, object] | None = field(default=None, repr=False)
+    request_metadata: Metadata | None = None
+    repair: Repair = "none"
+    strict: bool = False
+    continue_from: Message | None = None
+    output: object = None
+    streamed: bool = True
+    params: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        messages: Messages,
+        tool_specs: Tools | None,
+        system_prompt: str | None,
+        options: Mapping[str, Any],
+        *,
+        streamed: bool = True,
+    ) -> Self:
+        """Make the arguments of a method whose options are those of `Model.stream`."""
+        named = {name: options[name] for name in _OPTIONS & options.keys()}
+        params = {name: value for name, value in options.items() if name not in _OPTIONS}
+        return cls(messages, tool_specs, system_prompt, streamed=streamed, params=params, **named)
+
+
+_OPTIONS: Final = frozenset(
+    {
+        "tool_choice",
+        "system_prompt_content",
+        "invocation_state",
+        "request_metadata",
+        "repair",
+        "strict",
+        "continue_from",
+        "output",
+    }
+)
+"""Keywords of `Model.stream` that are no settings of the configuration."""
 
 
 @dataclass(slots=True)

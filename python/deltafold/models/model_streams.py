@@ -12,6 +12,7 @@ from typing import Any, TypeAlias, overload
 
 from deltafold.message.messages import Message
 from deltafold.models.call_inputs import (
+    CallArguments,
     Messages,
     Metadata,
     Repair,
@@ -123,21 +124,21 @@ class Streaming(Messaging):
             MisuseError: the client is synchronous, the package that makes a client is not
                 installed, or `continue_from` cannot be continued.
         """
-        prepared = self._prepare(
-            "asynchronous",
+        arguments = CallArguments(
             messages,
             tool_specs,
             system_prompt,
-            tool_choice=tool_choice,
-            system_prompt_content=system_prompt_content,
-            invocation_state=invocation_state,
-            request_metadata=request_metadata,
-            repair=repair,
-            strict=strict,
-            continue_from=continue_from,
-            output=output,
-            **params,
+            tool_choice,
+            system_prompt_content,
+            invocation_state,
+            request_metadata,
+            repair,
+            strict,
+            continue_from,
+            output,
+            params=params,
         )
+        prepared = self._prepare("asynchronous", arguments)
         return self._begin_async(prepared, tee)
 
     @overload
@@ -188,21 +189,21 @@ class Streaming(Messaging):
         **params: Any,
     ) -> DeltaStream:
         """Start a call and wait for it; arguments and errors are those of `stream`."""
-        prepared = self._prepare(
-            "synchronous",
+        arguments = CallArguments(
             messages,
             tool_specs,
             system_prompt,
-            tool_choice=tool_choice,
-            system_prompt_content=system_prompt_content,
-            invocation_state=invocation_state,
-            request_metadata=request_metadata,
-            repair=repair,
-            strict=strict,
-            continue_from=continue_from,
-            output=output,
-            **params,
+            tool_choice,
+            system_prompt_content,
+            invocation_state,
+            request_metadata,
+            repair,
+            strict,
+            continue_from,
+            output,
+            params=params,
         )
+        prepared = self._prepare("synchronous", arguments)
         return self._begin_sync(prepared, tee)
 
     def stream_request(

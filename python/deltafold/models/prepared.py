@@ -1,6 +1,6 @@
 """Prepared call: the request, its client, and the facts for telemetry.
 
-In: the normalised arguments of a call.  Out: `Prepared`, from which a stream is begun.
+In: `WrittenCall`, the body of a call and its parts.  Out: `Prepared`, which begins a stream.
 
 Laws: nothing changes a prepared call, so that a stream keeps the values that it began with; hooks
 change a copy of the request. The class is not frozen, because making a frozen object takes five
@@ -9,7 +9,7 @@ times as long. What only telemetry, the log or a failure needs is made for them.
 
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Generator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from logging import INFO
 from typing import Any, Final, cast
 
@@ -17,6 +17,7 @@ from deltafold._core import MAX_REFUSAL_BYTES
 from deltafold.contract.kinds import ErrorCode
 from deltafold.dialects import Dialect
 from deltafold.dialects.refused_replay import REPAIRED, without_refused
+from deltafold.dialects.settings import ModelConfig
 from deltafold.errors.mapper import ErrorFields, ErrorMapper
 from deltafold.message.messages import Message
 from deltafold.models import background, call_log, continuation
@@ -65,40 +66,64 @@ def asks_for_logprobs(body: Mapping[str, Any]) -> bool:
 
 
 @dataclass(slots=True)
+class WrittenCall:
+    """Body of a call, and what it was written of.
+
+    Attributes:
+        config: the settings.
+        body: the members of the body; nothing changes them.
+        sources: the caller's objects in the body by their names, for the error about a value that
+            JSON cannot hold.
+        streamed: whether the provider streams its answer.
+        messages: the conversation.
+        tools: the offered tools.
+        notes: losses of rendering, and problems of the conversation, as warnings.
+        tool_names: the original name of each renamed tool, by its alias.
+        continued: the answer that the call continues.
+        expected: the output that the answer is expected to hold, None without one.
+        repairs: whether a request whose reasoning is refused is sent once more without it.
+    """
+
+    config: ModelConfig
+    body: Mapping[str, object] = field(repr=False)
+    sources: Mapping[str, object] = field(repr=False)
+    streamed: bool
+    messages: Sequence[Message] = ()
+    tools: Sequence[ToolSpec] = ()
+    notes: Sequence[Mapping[str, object]] = ()
+    tool_names: Mapping[str, str] | None = None
+    continued: Message | None = None
+    expected: Expected[Any, Any] | None = None
+    repairs: bool = False
+
+
+@dataclass(slots=True)
 class Prepared(CallContext):
     """One call.
 
     Attributes:
+        written: the body, and what it was written of.
         caller: sends the request.
         request: the request.
         row: the row of the dialect in the registry.
         specification: the dialect, and the markup if there is one.
-        messages: the conversation.
-        tools: the offered tools.
         metadata: the session, run and trace of the call.
         options: the options of the decoder.
         before_request: the caller's hook that may change the request.
         telemetry: makes the observer of the call.
-        continued: the answer that the call continues.
-        expected: the output that the answer is expected to hold, None without one.
         sent: the request as the hook left it, after it was sent.
-        repairs: whether a request whose reasoning is refused is sent once more without it.
     """
 
+    written: WrittenCall
     caller: Caller
     request: PreparedRequest
     row: Dialect
     specification: str
-    messages: Sequence[Message]
-    tools: Sequence[ToolSpec]
     metadata: RequestMetadata
     options: DecoderOptions
     before_request: RequestHook | None
     telemetry: Telemetry | None
-    continued: Message | None = None
-    expected: Expected[Any, Any] | None = None
     sent: PreparedRequest | None = None
-    repairs: bool = False
 
     @property
     def facts(self) -> CallFacts:
@@ -110,8 +135,8 @@ class Prepared(CallContext):
             self.model_id,
             self.request,
             self.caller.base_url,
-            self.messages,
-            self.tools,
+            self.written.messages,
+            self.written.tools,
             self.metadata,
         )
 
@@ -132,9 +157,9 @@ class Prepared(CallContext):
 
     def joined(self, message: M) -> M | Message:
         """Join the message of the call to the answer that it continues."""
-        if self.continued is None:
+        if self.written.continued is None:
             return message
-        return continuation.joined(self.continued, self.row.name, message)
+        return continuation.joined(self.written.continued, self.row.name, message)
 
     def open(self) -> Source:
         """Send the request and return the unread response."""
@@ -144,7 +169,7 @@ class Prepared(CallContext):
             with as_caller_errors():
                 self.before_request(context)
                 request = self.sent = self.changed(context)
-        source = self.caller.open(request) if not self.repairs else self._opened(request)
+        source = self.caller.open(request) if not self.written.repairs else self._opened(request)
         if not self._is_resumable(request):
             return source
         return background.resuming(
@@ -153,7 +178,7 @@ class Prepared(CallContext):
 
     def open_async(self) -> Awaitable[AsyncSource]:
         """Send the request and return the unread response."""
-        if self.before_request is not None or self.repairs or self.row.name == _RESUMABLE:
+        if self.before_request is not None or self.written.repairs or self.row.name == _RESUMABLE:
             return self._open_in_steps(self.before_request)
         return self.caller.open_async(self.request)
 
@@ -167,7 +192,7 @@ class Prepared(CallContext):
                 if waiting is not None:
                     await waiting
                 request = self.sent = self.changed(context)
-        opened = self.caller.open_async if not self.repairs else self._opened_async
+        opened = self.caller.open_async if not self.written.repairs else self._opened_async
         source = await opened(request)
         if not self._is_resumable(request):
             return source

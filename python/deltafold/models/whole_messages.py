@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, overload
 from deltafold.contract.exceptions import MisuseError
 from deltafold.errors.model_error import ModelError
 from deltafold.message.messages import Message, Role, TextPart
-from deltafold.models.call_inputs import Messages, Tools
+from deltafold.models.call_inputs import CallArguments, Messages, Tools
 from deltafold.models.prepared import Prepared
 from deltafold.streams.delta_streams import AsyncDeltaStream, DeltaStream
 from deltafold.streams.events import EventMaker, StreamEvent
@@ -38,36 +38,13 @@ class Messaging(ABC):
     """Methods of a Model that return messages and events."""
 
     @abstractmethod
-    def _prepare(
-        self,
-        kind: ClientKind,
-        messages: Messages,
-        tool_specs: Tools | None = None,
-        system_prompt: str | None = None,
-        streamed: bool = True,  # noqa: FBT002 - a keyword could be a setting of the caller
-        /,
-        **options: Any,  # noqa: ANN401 - those of `Model.stream`
-    ) -> Prepared: ...
+    def _prepare(self, kind: ClientKind, arguments: CallArguments) -> Prepared: ...
 
     @abstractmethod
     def _begin_sync(self, prepared: Prepared, tee: Tee | None) -> DeltaStream: ...
 
     @abstractmethod
     def _begin_async(self, prepared: Prepared, tee: AsyncTee | None) -> AsyncDeltaStream: ...
-
-    def _ask(
-        self,
-        kind: ClientKind,
-        messages: Messages,
-        tool_specs: Tools | None,
-        system_prompt: str | None,
-        options: dict[str, Any],
-        *,
-        streamed: bool = True,
-    ) -> tuple[Prepared, Any]:
-        """Return the prepared call and its tee, which is one of the options."""
-        tee = options.pop("tee", None)
-        return self._prepare(kind, messages, tool_specs, system_prompt, streamed, **options), tee
 
     @overload
     async def send_message(
@@ -127,20 +104,16 @@ class Messaging(ABC):
             OutputError: the answer is not the output.
         """
         _check(on_error, output)
-        asked = self._ask(
-            "asynchronous",
-            messages,
-            tool_specs,
-            system_prompt,
-            {**options, "output": output},
-            streamed=stream,
-        )
-        async with self._begin_async(*asked) as opened:
+        tee = options.pop("tee", None)
+        options["output"] = output
+        arguments = CallArguments.of(messages, tool_specs, system_prompt, options, streamed=stream)
+        prepared = self._prepare("asynchronous", arguments)
+        async with self._begin_async(prepared, tee) as opened:
             try:
                 message = await opened.final_message()
             except ModelError as error:
                 return _message_of(error, on_error)
-        return _answer(asked[0], message)
+        return _answer(prepared, message)
 
     @overload
     def send_message_sync(
@@ -179,20 +152,16 @@ class Messaging(ABC):
     ) -> Message | Answer[Any]:
         """Send a request and wait for the whole answer; otherwise as `send_message`."""
         _check(on_error, output)
-        asked = self._ask(
-            "synchronous",
-            messages,
-            tool_specs,
-            system_prompt,
-            {**options, "output": output},
-            streamed=stream,
-        )
-        with self._begin_sync(*asked) as opened:
+        tee = options.pop("tee", None)
+        options["output"] = output
+        arguments = CallArguments.of(messages, tool_specs, system_prompt, options, streamed=stream)
+        prepared = self._prepare("synchronous", arguments)
+        with self._begin_sync(prepared, tee) as opened:
             try:
                 message = opened.final_message()
             except ModelError as error:
                 return _message_of(error, on_error)
-        return _answer(asked[0], message)
+        return _answer(prepared, message)
 
     def stream_message(
         self,
@@ -208,8 +177,10 @@ class Messaging(ABC):
         ...         if event.kind == "part_delta":
         ...             print(event.text)
         """
-        asked = self._ask("asynchronous", messages, tool_specs, system_prompt, options)
-        return AsyncEventStream(self._begin_async(*asked))
+        tee = options.pop("tee", None)
+        arguments = CallArguments.of(messages, tool_specs, system_prompt, options)
+        prepared = self._prepare("asynchronous", arguments)
+        return AsyncEventStream(self._begin_async(prepared, tee))
 
     def stream_message_sync(
         self,
@@ -219,8 +190,10 @@ class Messaging(ABC):
         **options: Any,  # noqa: ANN401 - those of `Model.stream_sync`
     ) -> "EventStream":
         """Start a call and wait for its events; otherwise as `stream_message`."""
-        asked = self._ask("synchronous", messages, tool_specs, system_prompt, options)
-        return EventStream(self._begin_sync(*asked))
+        tee = options.pop("tee", None)
+        arguments = CallArguments.of(messages, tool_specs, system_prompt, options)
+        prepared = self._prepare("synchronous", arguments)
+        return EventStream(self._begin_sync(prepared, tee))
 
 
 class EventStream:
@@ -308,9 +281,9 @@ def _check(on_error: object, output: object) -> None:
 
 def _answer(prepared: Prepared, message: Message) -> Message | Answer[Any]:
     """Return a message, with its output if one was asked for."""
-    if prepared.expected is None:
+    if prepared.written.expected is None:
         return message
-    return Answer(prepared.expected.output.of_message(message), message)
+    return Answer(prepared.written.expected.output.of_message(message), message)
 
 
 def _message_of(error: ModelError, on_error: OnError) -> Message:

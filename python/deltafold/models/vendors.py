@@ -6,6 +6,7 @@ from the dialect.  A vendor that needs code needs an adapter instead of a row.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Required, TypedDict, Unpack
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,15 @@ _CHAT = "openai-chat"
 _RESPONSES = "openai-responses"
 
 
+class _Facts(TypedDict, total=False):
+    """Attributes of a row that `_chat` hands on."""
+
+    aliases: tuple[str, ...]
+    continuing_segment: str
+    sources: Required[tuple[str, ...]]
+    checked: Required[str]
+
+
 def _chat(
     name: str,
     base_url: str,
@@ -100,11 +110,8 @@ def _chat(
     *,
     responses: bool = False,
     messages: str | None = None,
-    aliases: tuple[str, ...] = (),
-    continuing_segment: str = "",
     path: str | None = None,
-    sources: tuple[str, ...],
-    checked: str,
+    **facts: Unpack[_Facts],
 ) -> Vendor:
     """Make the row of a vendor whose usual dialect is Chat; `responses` have the same address."""
     addresses: dict[str, str | None] = {_CHAT: base_url}
@@ -112,17 +119,8 @@ def _chat(
         addresses[_RESPONSES] = base_url
     if messages is not None:
         addresses[_MESSAGES] = messages
-    return Vendor(
-        name,
-        addresses,
-        key_variable,
-        defaults,
-        aliases,
-        continuing_segment=continuing_segment,
-        paths={} if path is None else {_CHAT: path},
-        sources=sources,
-        checked=checked,
-    )
+    paths = {} if path is None else {_CHAT: path}
+    return Vendor(name, addresses, key_variable, defaults, paths=paths, **facts)
 
 
 _ROWS = (

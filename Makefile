@@ -30,10 +30,17 @@ OLDER_FRAMEWORKS := $(foreach name,litellm strands,$(wildcard tests/external/fra
 SECONDS_EACH ?= 60
 MINUTES ?= 45
 
-.PHONY: help demo docs docs-serve test test-local lint bench compare compare-loops frameworks bench-frameworks bench-gateway bench-scale engines judges clients browser fuzz soak gate gate-bless wheel wheels newcomer extras release-check bless clean
+# A family takes a name: `make check NAME=frameworks`.  A NAME of the environment is none.
+NAME :=
+CHECKS := $(shell sed -n 's/^check-\([a-z]*\):.*/\1/p' $(firstword $(MAKEFILE_LIST)))
+BENCHES := $(shell sed -n 's/^bench-\([a-z]*\):.*/\1/p' $(firstword $(MAKEFILE_LIST)))
+BLESSED := $(shell sed -n 's/^bless-\([a-z]*\):.*/\1/p' $(firstword $(MAKEFILE_LIST)))
+
+.PHONY: help demo docs docs-serve test lint check bench bless wheel clean
+.PHONY: $(addprefix check-,$(CHECKS)) $(addprefix bench-,$(BENCHES)) $(addprefix bless-,$(BLESSED))
 
 help: ## what can be made
-	@sed -n 's/^\([a-z-]*\):.*## /  make \1@/p' $(firstword $(MAKEFILE_LIST)) | awk -F@ '{ printf "%-22s %s\n", $$1, $$2 }'
+	@sed -n -e '/^check-/d' -e '/^bench-/d' -e '/^bless-/d' -e 's/^\([a-z-]*\):.*## /  make \1@/p' $(firstword $(MAKEFILE_LIST)) | awk -F@ '{ printf "%-22s %s\n", $$1, $$2 }'
 
 demo: .venv-demo/installed ## adapters stream recordings from a loopback server, then an agent works with two of them
 	.venv-demo/bin/python -m deltafold.cli.demo
@@ -41,17 +48,8 @@ demo: .venv-demo/installed ## adapters stream recordings from a loopback server,
 
 test: .venv-test/installed ## Rust tests, Python tests against the installed wheel, the instruction gate
 	cargo test $(CARGO_CHECKED)
-	.venv-test/bin/python -m pytest --numprocesses auto --dist worksteal
+	.venv-test/bin/python -m pytest -m "not slow" --numprocesses auto --dist worksteal
 	.venv-test/bin/python tools/instruction_gate.py
-
-test-local: .venv-local/installed ## a model of transformers in this process (installs torch: several GB)
-	.venv-local/bin/python -m pytest tests/external/local/test_local.py
-
-docs: .venv-docs/installed ## the documentation site in site/; a warning, a wrong link or a wrong anchor fails
-	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --quiet --strict --clean
-
-docs-serve: .venv-docs/installed ## the documentation site at 127.0.0.1:8000, built again after each change of a page
-	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs serve --dev-addr 127.0.0.1:8000
 
 lint: .venv-lint/installed ## formatters, linters, the import contract, citations, type checkers, stubs, licences
 	.venv-lint/bin/ruff check
@@ -70,21 +68,37 @@ lint: .venv-lint/installed ## formatters, linters, the import contract, citation
 	cargo clippy --manifest-path rust/fuzz/Cargo.toml --no-default-features --locked -- -D warnings
 	.venv-lint/bin/python tools/check_licenses.py
 
-bench: .venv-bench/installed ## ours and our peers in three passes; rewrites docs/bench.* and the table in README.md
-	set -e; for pass in 1 2 3; do \
-		cargo run --release --locked --package deltafold-benches --bin stages_together > .venv-bench/stages-$$pass.jsonl; \
-		.venv-bench/bin/python -m pytest -c benches/pytest.ini --rootdir benches benches --benchmark-json .venv-bench/results-$$pass.json; \
-	done
-	.venv-bench/bin/python benches/report.py .venv-bench/results-?.json --stages .venv-bench/stages-?.jsonl --docs .
+check: $(if $(filter $(CHECKS),$(NAME)),check-$(NAME),names-of-check) ## a check that needs more than `make test`, by NAME=...; without NAME: their names
 
-compare: .venv-sdks/installed .venv-test/installed ## the official clients, accelerated ones, and llm-babel's golden cases; rewrites docs/sdks.md
+bench: $(if $(filter $(BENCHES),$(or $(NAME),streams)),bench-$(or $(NAME),streams),names-of-bench) ## a measurement, by NAME=streams, gateway, scale, frameworks or loops; without NAME: streams
+
+bless: $(if $(filter $(BLESSED),$(or $(NAME),expectations)),bless-$(or $(NAME),expectations),names-of-bless) ## rewrites what tests compare with, by NAME=expectations or gate; without NAME: expectations
+
+docs: .venv-docs/installed ## the documentation site in site/; a warning, a wrong link or a wrong anchor fails
+	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --quiet --strict --clean
+
+docs-serve: .venv-docs/installed ## the documentation site at 127.0.0.1:8000, built again after each change of a page
+	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs serve --dev-addr 127.0.0.1:8000
+
+wheel: $(WHEEL) ## dist/*.whl, release build
+	@ls dist/*.whl
+
+clean: ## removes everything that was made
+	rm -rf .venv-*/ dist site target .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks tests/external/judges/ts/node_modules tests/external/clients/node_modules $(GO_JUDGES)
+
+names-of-%:
+	@echo "make $* NAME=..."
+	@sed -n 's/^$*-\([a-z]*\):.*## /  \1@/p' $(firstword $(MAKEFILE_LIST)) | awk -F@ '{ printf "%-14s %s\n", $$1, $$2 }'
+	@exit 2
+
+check-slow: .venv-test/installed ## the Python tests that wait for real time, which `make test` leaves out (needs nothing more)
+	.venv-test/bin/python -m pytest -m slow --numprocesses auto --dist worksteal
+
+check-sdks: .venv-sdks/installed .venv-test/installed ## the official clients, accelerated ones, and llm-babel's golden cases; rewrites docs/sdks.md (installs the clients)
 	PYTHONPATH=tests/support .venv-test/bin/python -m pytest --numprocesses auto tests/external/sdks/test_accelerated.py
 	.venv-sdks/bin/python -W ignore tests/external/sdks/sdks.py
 
-compare-loops: .venv-loops/installed .venv-strands/installed ## agent loops of pydantic-ai, openai-agents and strands; rewrites docs/loops.md
-	.venv-loops/bin/python benches/loops/loops.py --strands-python .venv-strands/bin/python
-
-frameworks: .venv-frameworks/installed .venv-strands/installed .venv-frameworks/sdists ## the adapters inside their frameworks, and the frameworks' own suites; the types of user code
+check-frameworks: .venv-frameworks/installed .venv-strands/installed .venv-frameworks/sdists ## the adapters inside their frameworks, and the frameworks' own suites; the types of user code (installs the frameworks)
 	.venv-frameworks/bin/mypy --config-file tests/external/frameworks/mypy.ini $(NEWER_TYPED)
 	.venv-frameworks/bin/basedpyright --project tests/external/frameworks/newer.pyright.json
 	.venv-frameworks/bin/python -m pytest -c tests/external/frameworks/pytest.ini --rootdir tests/external/frameworks $(NEWER_FRAMEWORKS)
@@ -92,67 +106,74 @@ frameworks: .venv-frameworks/installed .venv-strands/installed .venv-frameworks/
 	.venv-strands/bin/basedpyright --project tests/external/frameworks/older.pyright.json
 	.venv-strands/bin/python -m pytest -c tests/external/frameworks/pytest.ini --rootdir tests/external/frameworks $(OLDER_FRAMEWORKS)
 
-bench-frameworks: .venv-frameworks/installed .venv-strands/installed ## the adapters beside the frameworks' own models; rewrites the table in docs/frameworks.md
-	.venv-frameworks/bin/python -W ignore benches/frameworks/bench_frameworks.py --docs docs/frameworks.md
-	.venv-strands/bin/python -W ignore benches/frameworks/bench_frameworks.py --docs docs/frameworks.md
+check-engines: .venv-engines/installed ## Ray Data, Spark, Polars and DuckDB fold 100,000 rows with two workers each (installs them; Spark needs java)
+	.venv-engines/bin/python -m pytest -c tests/external/engines/pytest.ini --rootdir tests/external/engines tests/external/engines
+
+check-clients: .venv-test/installed .venv-aider/ready $(CLIENT_MODULES) ## agents that nobody here wrote, against the gateway (needs npm)
+	PYTHONPATH=tests/support:tests/external/clients .venv-test/bin/python -m pytest -c tests/external/clients/pytest.ini --rootdir tests/external/clients tests/external/clients
+
+check-judges: .venv-judges/installed $(NODE_MODULES) $(GO_JUDGES) ## the official TypeScript and Go clients read what the encoders write; rewrites docs/judges.md (needs npm, go)
+	tests/external/judges/ts/node_modules/.bin/tsc --project tests/external/judges/ts
+	PYTHONPATH=tests/support .venv-judges/bin/python tests/external/judges/judges.py
+
+check-browser: .venv-browser/installed ## the page of `deltafold inspect` in a browser: content, keys, accessibility, times (needs chromium)
+	PYTHONPATH=tests/external/browser:tests/support .venv-browser/bin/python -m pytest -c tests/external/browser/pytest.ini --rootdir tests/external/browser tests/external/browser
+	PYTHONPATH=tests/external/browser .venv-browser/bin/python tests/external/browser/measure.py
+
+check-local: .venv-local/installed ## a model of transformers in this process (installs torch: several GB)
+	.venv-local/bin/python -m pytest tests/external/local/test_local.py
+
+check-extras: .venv-extras/ready $(WHEEL) ## each extra with the lowest and the highest versions of its bounds (installs many environments)
+	.venv-extras/bin/python tools/extras.py
+
+check-wheels: .venv-wheels/ready $(PROFILE) $(ABI3_PROFILE) ## release wheels for each CPython that is here, examined, and tested without Rust (needs glibc, x86-64)
+	.venv-wheels/bin/python tools/wheels.py
+
+check-release: .venv-release/ready .venv-release/bin/actionlint $(WHEEL) ## the workflows by actionlint and zizmor, and a dry run of the release (needs go)
+	.venv-release/bin/actionlint
+	.venv-release/bin/zizmor --offline --no-progress .github
+	.venv-release/bin/python tools/release_check.py
+
+check-newcomer: .venv-test/installed ## times the way from an empty folder to a streamed answer: venv, pip install, README's first program (needs a package index)
+	.venv-test/bin/python tools/newcomer.py
+
+check-soak: .venv-test/installed ## 500 streams at once for MINUTES minutes: faults, cancels, the gateway; rewrites the figures in docs/reliability.md (needs Linux)
+	.venv-test/bin/python tools/soak.py --minutes $(MINUTES) --docs docs/reliability.md
+
+check-fuzz: .venv-test/installed ## the four groups of fuzz targets (GROUPS=...), SECONDS_EACH seconds a target (needs nightly, cargo-fuzz)
+	tools/fuzz.sh $(SECONDS_EACH) $(GROUPS)
+
+check-gate: .venv-test/ready ## counts instructions against rust/benches/instructions.json (needs valgrind)
+	.venv-test/bin/python tools/instruction_gate.py
+
+bench-streams: .venv-bench/installed ## ours and our peers in three passes; rewrites docs/bench.* and the table in README.md (installs the peers)
+	set -e; for pass in 1 2 3; do \
+		cargo run --release --locked --package deltafold-benches --bin stages_together > .venv-bench/stages-$$pass.jsonl; \
+		.venv-bench/bin/python -m pytest -c benches/pytest.ini --rootdir benches benches --benchmark-json .venv-bench/results-$$pass.json; \
+	done
+	.venv-bench/bin/python benches/report.py .venv-bench/results-?.json --stages .venv-bench/stages-?.jsonl --docs .
 
 bench-gateway: .venv-gateway/installed .venv-peers/ready ## the gateway beside a bare forwarder, 1,000 streams each, and other gateways; rewrites the tables in docs/gateway.md
 	.venv-gateway/bin/python benches/gateway/bench_gateway.py --docs docs/gateway.md
-
-engines: .venv-engines/installed ## Ray Data, Spark, Polars and DuckDB fold 100,000 rows with two workers each (installs them; Spark needs java)
-	.venv-engines/bin/python -m pytest -c tests/external/engines/pytest.ini --rootdir tests/external/engines tests/external/engines
 
 bench-scale: .venv-bench/installed ## columns of 100,000 bodies beside a process pool, and files of 1,000,000; rewrites the tables in docs/scale.md
 	.venv-bench/bin/python -W ignore benches/scale.py measure --docs docs/scale.md
 	PYTHONPATH=tests/support .venv-bench/bin/python -W ignore benches/rollouts.py --docs docs/scale.md
 
-judges: .venv-judges/installed $(NODE_MODULES) $(GO_JUDGES) ## the official TypeScript and Go clients read what the encoders write; rewrites docs/judges.md (needs npm, go)
-	tests/external/judges/ts/node_modules/.bin/tsc --project tests/external/judges/ts
-	PYTHONPATH=tests/support .venv-judges/bin/python tests/external/judges/judges.py
+bench-frameworks: .venv-frameworks/installed .venv-strands/installed ## the adapters beside the frameworks' own models; rewrites the table in docs/frameworks.md (installs the frameworks)
+	.venv-frameworks/bin/python -W ignore benches/frameworks/bench_frameworks.py --docs docs/frameworks.md
+	.venv-strands/bin/python -W ignore benches/frameworks/bench_frameworks.py --docs docs/frameworks.md
 
-clients: .venv-test/installed .venv-aider/ready $(CLIENT_MODULES) ## agents that nobody here wrote, against the gateway (needs npm)
-	PYTHONPATH=tests/support:tests/external/clients .venv-test/bin/python -m pytest -c tests/external/clients/pytest.ini --rootdir tests/external/clients tests/external/clients
+bench-loops: .venv-loops/installed .venv-strands/installed ## agent loops of pydantic-ai, openai-agents and strands; rewrites docs/loops.md (installs them)
+	.venv-loops/bin/python benches/loops/loops.py --strands-python .venv-strands/bin/python
 
-browser: .venv-browser/installed ## the page of `deltafold inspect` in a browser: content, keys, accessibility, times (needs chromium)
-	PYTHONPATH=tests/external/browser:tests/support .venv-browser/bin/python -m pytest -c tests/external/browser/pytest.ini --rootdir tests/external/browser tests/external/browser
-	PYTHONPATH=tests/external/browser .venv-browser/bin/python tests/external/browser/measure.py
-
-fuzz: .venv-test/installed ## the four groups of fuzz targets (GROUPS=...), SECONDS_EACH seconds a target (needs nightly, cargo-fuzz)
-	tools/fuzz.sh $(SECONDS_EACH) $(GROUPS)
-
-soak: .venv-test/installed ## 500 streams at once for MINUTES minutes: faults, cancels, the gateway; rewrites the figures in docs/reliability.md
-	.venv-test/bin/python tools/soak.py --minutes $(MINUTES) --docs docs/reliability.md
-
-gate: .venv-test/ready ## counts instructions against rust/benches/instructions.json (needs valgrind)
-	.venv-test/bin/python tools/instruction_gate.py
-
-gate-bless: .venv-test/ready ## rewrites rust/benches/instructions.json from what the code needs now
-	.venv-test/bin/python tools/instruction_gate.py --bless
-
-wheel: $(WHEEL) ## dist/*.whl, release build
-	@ls dist/*.whl
-
-wheels: .venv-wheels/ready $(PROFILE) $(ABI3_PROFILE) ## release wheels for each CPython that is here, examined, and tested without Rust (needs glibc, x86-64)
-	.venv-wheels/bin/python tools/wheels.py
-
-newcomer: .venv-test/installed ## times the way from an empty folder to a streamed answer: venv, pip install, README's first program
-	.venv-test/bin/python tools/newcomer.py
-
-extras: .venv-extras/ready $(WHEEL) ## each extra with the lowest and the highest versions of its bounds (installs many environments)
-	.venv-extras/bin/python tools/extras.py
-
-release-check: .venv-release/ready .venv-release/bin/actionlint $(WHEEL) ## the workflows by actionlint and zizmor, and a dry run of the release (needs go)
-	.venv-release/bin/actionlint
-	.venv-release/bin/zizmor --offline --no-progress .github
-	.venv-release/bin/python tools/release_check.py
-
-bless: .venv-test/installed ## rewrites the expectations of tests/fixtures, and docs/stream.svg, from what the code does now
+bless-expectations: .venv-test/installed ## rewrites the expectations of tests/fixtures, and docs/stream.svg, from what the code does now
 	.venv-test/bin/python tools/bless.py
 	.venv-test/bin/python tests/support/goldens.py
 	.venv-test/bin/python tools/stream_picture.py
 
-clean: ## removes everything that was made
-	rm -rf .venv-*/ dist site target .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks tests/external/judges/ts/node_modules tests/external/clients/node_modules $(GO_JUDGES)
+bless-gate: .venv-test/ready ## rewrites rust/benches/instructions.json from what the code needs now
+	.venv-test/bin/python tools/instruction_gate.py --bless
 
 $(WHEEL): $(WHEEL_SOURCES) .venv-build/ready
 	rm -f dist/*.whl
@@ -195,7 +216,7 @@ $(NODE_MODULES): tests/external/judges/ts/package.json tests/external/judges/ts/
 	@touch $@
 
 $(CLIENT_MODULES): tests/external/clients/package.json tests/external/clients/package-lock.json
-	npm ci --prefix clients --ignore-scripts --no-audit --no-fund
+	npm ci --prefix tests/external/clients --ignore-scripts --no-audit --no-fund
 	@touch $@
 
 $(GO_JUDGES): $(wildcard tests/external/judges/go/*.go) tests/external/judges/go/go.mod tests/external/judges/go/go.sum

@@ -6,7 +6,8 @@ the bounds an environment in `.venv-extras/`, the tests run in it, and a table o
 Laws: the lowest version is the lower bound itself; packages that no extra names are the newest that
 fit. An extra that no suite names is an error, except those of `NOT_RUN`, which say why.
 
-usage: tools/extras.py [suite ...] [--end lowest|highest]    from the environment of `make extras`
+usage: tools/extras.py [suite ...] [--end lowest|highest]
+    from the environment of `make check NAME=extras`
 """
 
 import argparse
@@ -146,8 +147,8 @@ SUITES: Final[Mapping[str, Suite]] = {
     ),
 }
 NOT_RUN: Final[Mapping[str, str]] = {
-    "uvloop": "the tests of the gateway replace asyncio's resolver; `make bench-gateway` uses it",
-    "local": "torch needs several GB; `make test-local` tests the newest versions",
+    "uvloop": "tests of the gateway replace asyncio's resolver; `make bench NAME=gateway` has it",
+    "local": "torch needs several GB; `make check NAME=local` tests the newest versions",
     "demo": "its packages are those of the extras anthropic, openai, httpx2 and cli",
 }
 

@@ -37,9 +37,9 @@ for group in $groups; do
 done
 if [ "$groups" != path ]; then
     cargo +nightly --version >/dev/null 2>&1 ||
-        fail "fuzzing needs a nightly toolchain: rustup toolchain install nightly, then run make fuzz again"
+        fail "fuzzing needs a nightly toolchain: rustup toolchain install nightly, then run make check NAME=fuzz again"
     cargo +nightly fuzz --version >/dev/null 2>&1 ||
-        fail "fuzzing needs cargo-fuzz: cargo +nightly install --locked cargo-fuzz, then run make fuzz again"
+        fail "fuzzing needs cargo-fuzz: cargo +nightly install --locked cargo-fuzz, then run make check NAME=fuzz again"
     (cd "$root/rust/fuzz" && cargo run --quiet --locked --no-default-features --bin seeds corpus)
 fi
 

@@ -91,11 +91,11 @@ def slower(counts: dict[str, int], baseline: Baseline) -> list[str]:
     for name, now in counts.items():
         before = baseline["instructions"].get(name)
         if before is None:
-            found.append(f"{name}: not in the baseline; `make gate-bless` adds it")
+            found.append(f"{name}: not in the baseline; `make bless NAME=gate` adds it")
         elif now > before * TOLERANCE:
             found.append(f"{name}: {now:,} instructions, {now / before - 1:+.1%} of {before:,}")
     gone = baseline["instructions"].keys() - counts.keys()
-    found.extend(f"{name}: only in the baseline; `make gate-bless` drops it" for name in gone)
+    found.extend(f"{name}: only in the baseline; `make bless NAME=gate` drops it" for name in gone)
     return found
 
 

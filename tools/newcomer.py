@@ -8,7 +8,7 @@ README.md, without a change; only the variables of the client name the address a
 server is in this process and the program in another one. The run fails unless the program prints
 the recorded text.
 
-usage: tools/newcomer.py [--extra NAME]    from the environment of `make newcomer`
+usage: tools/newcomer.py [--extra NAME]    from the environment of `make check NAME=newcomer`
 """
 
 import argparse

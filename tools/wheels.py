@@ -9,7 +9,7 @@ stable ABI, twine no mistake in the metadata, and the core of the suite no failu
 that has no Rust. Each wheel has a list of its crates (SBOM). The sdist is built once more without a
 network, from vendored crates.
 
-usage: tools/wheels.py    from the environment of `make wheels`
+usage: tools/wheels.py    from the environment of `make check NAME=wheels`
 """
 
 import os

@@ -7,7 +7,7 @@ Laws: each library runs in a process of its own, and the server in another one. 
 turns, so that a change of the machine's speed meets all of them. Each run is checked: the final
 text, the number of deltas, the number of executed tools. A library that fails is reported.
 
-Run by `make compare-loops`.
+Run by `make bench NAME=loops`.
 """
 
 import argparse
@@ -170,7 +170,7 @@ def table(measures: dict[str, Measures], names: dict[str, str]) -> str:
 HEAD = """# Agent loops
 
 `deltafold.conversation.Agent` beside the loops of pydantic-ai, openai-agents and strands.
-`make compare-loops` measures and writes this document.
+`make bench NAME=loops` measures and writes this document.
 
 ## CPU and memory
 

@@ -10,6 +10,7 @@ from corpus import ROOT
 SOAK = ROOT / "tools" / "soak.py"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="files and memory are counted in /proc")
 def test_a_short_soak_loses_nothing_and_leaves_nothing() -> None:
     options = ["--minutes", "0.06", "--streams", "30", "--sample", "0.4"]

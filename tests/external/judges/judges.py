@@ -7,7 +7,7 @@ than the source's message.
 
 Laws: `judging`, which the Python clients of `make test` use as well, says what must be equal. A
 difference that the client causes is a `Limit` with its reason, and a limit that no stream needs is
-a disagreement too. Run by `make judges`.
+a disagreement too. Run by `make check NAME=judges`.
 """
 
 import sys
@@ -122,15 +122,15 @@ def report(results: list[Result]) -> str:
     )
     return (
         "# The official TypeScript and Go clients\n\n"
-        "`make judges` measures and writes this document. Every recording and every fixture is\n"
-        "written in a client's protocol, and every tenth recording once more without its second\n"
-        "half: as a stream, and as the whole answer to a request without streaming. The client\n"
-        "reads the bytes through its public call, in reads of 1,000 bytes. Text, thinking,\n"
-        "calls, finish reason and token counts must be those of the source's message,\n"
+        "`make check NAME=judges` measures and writes this document. Every recording and every\n"
+        "fixture is written in a client's protocol, and every tenth recording once more without\n"
+        "its second half: as a stream, and as the whole answer to a request without streaming.\n"
+        "The client reads the bytes through its public call, in reads of 1,000 bytes. Text,\n"
+        "thinking, calls, finish reason and token counts must be those of the source's message,\n"
         "and a failed source must make the client raise with the message of the failure\n"
         "(`tests/support/judging.py`). Gemini, `ai` and AG-UI have finish reasons for some\n"
-        "failures; their clients do not raise on those. The Python clients judge the same streams\n"
-        "in `make test`.\n\n"
+        "failures; their clients do not raise on those. The Python clients judge the same\n"
+        "streams in `make test`.\n\n"
         "| client | version | language | target | streams | raised after a failure | "
         "disagreements | limits | refused untranscoded |\n"
         "|---|---|---|---|---:|---:|---:|---:|---:|\n" + "\n".join(map(row, results)) + "\n\n"

@@ -1,6 +1,6 @@
 """A model in this process: tiny, randomly initialised, made here, and streamed like any other.
 
-`make test-local` runs this in an environment that has transformers and torch.
+`make check NAME=local` runs this in an environment that has transformers and torch.
 """
 
 import asyncio
@@ -13,9 +13,11 @@ from deltafold import ErrorCode, FinishReason, Message, MisuseError, ModelError,
 from deltafold.models import LocalModel, load_model
 
 transformers: Any = pytest.importorskip(
-    "transformers", reason="transformers is not installed; `make test-local` installs it"
+    "transformers", reason="transformers is not installed; `make check NAME=local` installs it"
 )
-torch: Any = pytest.importorskip("torch", reason="torch is not installed; see `make test-local`")
+torch: Any = pytest.importorskip(
+    "torch", reason="torch is not installed; see `make check NAME=local`"
+)
 
 TEMPLATE = (
     "{% for message in messages %}<|{{ message.role }}|>{{ message.content }}{% endfor %}"

@@ -4,7 +4,8 @@ In: the recordings (../shared/corpus or DELTAFOLD_CORPUS), each answered by a lo
 client of its own protocol; and the golden cases of llm-babel (`golden_cases`).  Out: docs/sdks.md:
 how many are equal in text, calls and usage, and every difference by stream, field and rule.
 
-Run by `make compare`, in an environment of its own; the clients' versions stand in the report.
+Run by `make check NAME=sdks`, in an environment of its own; the clients' versions stand in the
+report.
 """
 
 import collections

@@ -10,60 +10,7 @@ stub beside this file shows the names to type checkers and editors.
 
 from importlib import import_module
 
-from deltafold._core import (
-    ChoicesDecoder as ChoicesDecoder,
-)
-from deltafold._core import (
-    ChoicesEncoder as ChoicesEncoder,
-)
-from deltafold._core import (
-    Decoder as Decoder,
-)
-from deltafold._core import (
-    DeltaBatch as DeltaBatch,
-)
-from deltafold._core import (
-    Encoder as Encoder,
-)
-from deltafold._core import (
-    Fold as Fold,
-)
-from deltafold._core import (
-    JsonDefect as JsonDefect,
-)
-from deltafold._core import (
-    Limits as Limits,
-)
-from deltafold._core import (
-    Logprobs as Logprobs,
-)
-from deltafold._core import (
-    MessageAssembler as MessageAssembler,
-)
-from deltafold._core import (
-    MessageDelta as MessageDelta,
-)
-from deltafold._core import (
-    PartialJson as PartialJson,
-)
-from deltafold._core import (
-    ToolCallBuffer as ToolCallBuffer,
-)
-from deltafold._core import (
-    Transcoder as Transcoder,
-)
-from deltafold._core import (
-    __version__ as __version__,
-)
-from deltafold._core import (
-    dialect_names as dialect_names,
-)
-from deltafold._core import (
-    markup_names as markup_names,
-)
-from deltafold._core import (
-    target_names as target_names,
-)
+from deltafold import _core
 from deltafold.contract.lazy_names import names_on_first_use
 
 _NAMES = {
@@ -181,6 +128,8 @@ _SUBMODULES = (
 )
 """Modules that `import deltafold` alone gives access to."""
 
+for _name in _NAMES["deltafold._core"]:
+    globals()[_name] = getattr(_core, _name)
 _named = names_on_first_use(__name__, _NAMES, _SUBMODULES)
 
 

@@ -27,7 +27,7 @@ from deltafold import (
     OpenAIChatModel,
 )
 from deltafold.gateway import (
-    Asked,
+    ClientRequest,
     MemoryStore,
     ModelTable,
     create_app,
@@ -254,13 +254,13 @@ def test_the_store_is_bounded() -> None:
 def test_hooks_see_and_change_requests_and_see_messages() -> None:
     ended: list[tuple[str, ModelError | None]] = []
 
-    async def on_request(request: Request, asked: Asked) -> Asked | None:
+    async def on_request(request: Request, asked: ClientRequest) -> ClientRequest | None:
         assert asked.model_id == "m"
         if request.headers.get("authorization") != "Bearer right":
             raise refusal("who are you?", ErrorCode.AUTHENTICATION, 401)
         return None
 
-    async def on_message(asked: Asked, message: Message, error: ModelError | None) -> None:
+    async def on_message(asked: ClientRequest, message: Message, error: ModelError | None) -> None:
         assert asked.protocol == "openai-chat"
         ended.append((message.text, error))
 

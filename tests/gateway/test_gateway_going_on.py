@@ -12,7 +12,7 @@ import pytest
 from deltafold import Encoder, Message, ModelError, fold, message_deltas
 from deltafold.contract.kinds import DeltaKind
 from deltafold.contract.usage import Usage
-from deltafold.gateway import Asked, create_app
+from deltafold.gateway import ClientRequest, create_app
 from deltafold.gateway.spliced import Splice
 from deltafold.message.parts import TextPart, ThinkingPart, ToolCallPart
 from deltafold.testing import Recording, ReplayServer
@@ -73,13 +73,13 @@ def asked(url: str, protocol: str, *, streams: bool = True) -> httpx2.Response:
 def test_the_next_upstream_continues_the_text(protocol: str, *, is_repeated: bool) -> None:
     told: list[Message] = []
 
-    async def on_message(_: Asked, message: Message, error: ModelError | None) -> None:
+    async def on_message(_: ClientRequest, message: Message, error: ModelError | None) -> None:
         assert error is None
         told.append(message)
 
     first = cut(mistral(LIVES), b"sun")
     rest = LIVES if is_repeated else LIVES[LIVES.index("sun") :]
-    with two(first, mistral(rest), go_on=True, on_message=on_message) as (url, server):
+    with two(first, mistral(rest), continue_answers=True, on_message=on_message) as (url, server):
         content = asked(url, protocol).content
     answer = fold(content, protocol)
     assert answer.text == LIVES
@@ -97,7 +97,7 @@ def test_the_next_upstream_continues_the_text(protocol: str, *, is_repeated: boo
 @pytest.mark.parametrize("protocol", ROUTES)
 def test_a_whole_answer_is_continued_too(protocol: str) -> None:
     first, rest = cut(mistral(LIVES), b"sun"), mistral("sun shines in Rome.")
-    with two(first, rest, go_on=True) as (url, _):
+    with two(first, rest, continue_answers=True) as (url, _):
         given = asked(url, protocol, streams=False)
     assert LIVES in given.text
 
@@ -113,7 +113,7 @@ def test_nobody_goes_on_unless_the_caller_asked(options: dict[str, bool]) -> Non
 
 def test_the_last_upstream_fails_with_the_first_text_kept() -> None:
     first, second = cut(mistral(LIVES), b"sun"), cut(mistral("sun shines in Rome."), b"Rome")
-    with two(first, second, go_on=True) as (url, server):
+    with two(first, second, continue_answers=True) as (url, server):
         content = asked(url, "anthropic-messages").content
         assert len(server.requests) == 2
     with pytest.raises(ModelError) as raised:
@@ -127,7 +127,7 @@ def test_an_upstream_that_continues_no_answer_is_not_asked() -> None:
     with ReplayServer() as server:
         server.queue(cut(mistral(LIVES), b"sun"))
         models = [upstream("mistral", server.url), upstream("gemini", server.url)]
-        with served(create_app({"m": models}, go_on=True)) as url:
+        with served(create_app({"m": models}, continue_answers=True)) as url:
             content = asked(url, "openai-chat").content
         assert len(server.requests) == 1
     with pytest.raises(ModelError):
@@ -135,11 +135,11 @@ def test_an_upstream_that_continues_no_answer_is_not_asked() -> None:
 
 
 def test_the_hook_sees_a_pattern_across_the_break() -> None:
-    async def hide(_: Asked, _kind: DeltaKind, said: str) -> str:
+    async def hide(_: ClientRequest, _kind: DeltaKind, said: str) -> str:
         return said.replace("the sun", "the ***")
 
     first, rest = cut(mistral(LIVES), b"sun"), mistral("sun shines in Rome.")
-    with two(first, rest, go_on=True, on_delta=hide, hold_back=8) as (url, _):
+    with two(first, rest, continue_answers=True, on_delta=hide, hold_back=8) as (url, _):
         answer = fold(asked(url, "openai-chat").content, "openai-chat")
     assert answer.text == LIVES.replace("the sun", "the ***")
 
@@ -173,7 +173,7 @@ def test_spliced_deltas_are_those_of_one_answer(rest: str, size: int, *, is_open
     before = message_deltas(partial)[: 2 if is_open else 3]
     splice, encoder = Splice(), Encoder("openai-chat")
     deltas = list(splice.deltas(before))
-    splice.go_on(partial, "mistral")
+    splice.continue_after(partial, "mistral")
     for delta in (one for given in message_deltas(said) for one in pieces(given, size)):
         deltas += splice.deltas([delta])
     assert all(one.seq < other.seq for one, other in pairwise(deltas))

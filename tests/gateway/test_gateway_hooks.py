@@ -9,7 +9,7 @@ import openai
 import pytest
 
 from deltafold import DeltaKind, ErrorCode, Message, MisuseError, ModelError, fold
-from deltafold.gateway import Asked, ModelTable, create_app, refusal
+from deltafold.gateway import ClientRequest, ModelTable, create_app, refusal
 from deltafold.gateway.pass_through import PassedBytes
 from deltafold.gateway.streamed_answers import Pulse
 from deltafold.message.parts import TextPart
@@ -53,7 +53,7 @@ def answer_of(url: str, dialect: str, *, usage: bool = True) -> httpx2.Response:
 def test_bytes_pass_unchanged_where_the_upstream_speaks_the_clients_protocol(dialect: str) -> None:
     told: list[str] = []
 
-    async def on_message(_: Asked, message: Message, error: ModelError | None) -> None:
+    async def on_message(_: ClientRequest, message: Message, error: ModelError | None) -> None:
         told.append(message.text)
         assert error is None
 
@@ -203,7 +203,7 @@ def test_whole_events_leave_whatever_the_chunks(end: bytes) -> None:
 SECRET: Final = "sun in Rome"
 
 
-async def redact(_: Asked, kind: DeltaKind, text: str) -> str:
+async def redact(_: ClientRequest, kind: DeltaKind, text: str) -> str:
     return text.replace(SECRET, "***") if kind is DeltaKind.TEXT else text.replace("Rome", "R***")
 
 
@@ -225,7 +225,7 @@ def test_a_hook_replaces_text_across_the_borders_of_deltas(client: str, *, strea
 def test_held_text_is_bounded_and_leaves_in_order() -> None:
     seen: list[str] = []
 
-    async def look(_: Asked, kind: DeltaKind, text: str) -> str:
+    async def look(_: ClientRequest, kind: DeltaKind, text: str) -> str:
         assert kind is DeltaKind.TEXT
         seen.append(text)
         return text
@@ -244,13 +244,13 @@ def test_held_text_is_bounded_and_leaves_in_order() -> None:
 def test_a_hook_ends_the_answer_in_the_clients_error(client: str, *, streams: bool) -> None:
     ended: list[tuple[str, ErrorCode | None]] = []
 
-    async def stop(_: Asked, kind: DeltaKind, text: str) -> str:
+    async def stop(_: ClientRequest, kind: DeltaKind, text: str) -> str:
         assert kind is DeltaKind.TEXT
         if "Rome" in text:
             raise refusal("this is not said here", ErrorCode.CONTENT_BLOCKED, 400)
         return text
 
-    async def on_message(_: Asked, message: Message, error: ModelError | None) -> None:
+    async def on_message(_: ClientRequest, message: Message, error: ModelError | None) -> None:
         ended.append((message.text, None if error is None else error.code))
 
     with gateway("anthropic-messages", on_delta=stop, on_message=on_message) as (url, server):

@@ -16,7 +16,7 @@ from starlette.requests import Request
 
 from deltafold import OpenAIChatModel, Transcoder, encode_message, fold, parse_request
 from deltafold.dialects import dialect_of
-from deltafold.gateway import Asked, MemoryStore, create_app
+from deltafold.gateway import ClientRequest, MemoryStore, create_app
 from deltafold.models.adapters import adapter_of
 from deltafold.models.base import Model
 from deltafold.testing import Recording, ReplayServer
@@ -246,7 +246,7 @@ def test_a_name_that_a_hook_chose_may_stand_for_each_of_several_models(*, stream
     answer = SIGNED[0]
     chosen = iter(["cheap", "good", "cheap"])
 
-    async def choose(_: Request, asked: Asked) -> Asked:
+    async def choose(_: Request, asked: ClientRequest) -> ClientRequest:
         return replace(asked, model_id=next(chosen))
 
     with servers(2) as (cheap, good):

@@ -37,7 +37,7 @@ from deltafold.dialects import DIALECTS, LOCAL, Dialect, dialect_of
 from deltafold.dialects.migration import counterparts_of
 from deltafold.dialects.portable import PORTABLE
 from deltafold.dialects.reasoning import claude_version
-from deltafold.dialects.settings_table import Counterpart, Crossing
+from deltafold.dialects.settings_table import Conversion, Counterpart
 from settings_cells import BACK, CELLS, MODELS, NOTED, SCHEMA, converted, tables
 from settings_limits import CHAT, CLAUDE, LIMITS, Limit
 from settings_values import beside, value_of
@@ -358,17 +358,17 @@ def says_nothing(row: Dialect, name: str, config: ModelConfig) -> bool:
 
 def is_neutral(value: object, parts: Sequence[Counterpart]) -> bool:
     """Return whether a setting asks for what every API does without it."""
-    crossing = Crossing("", "")
+    conversion = Conversion("", "")
     for part in parts:
         inner = value
         for member in part.member:
             inner = (json_object(inner) or {}).get(member)
         if inner is None:
             continue
-        read = {part.names[0]: inner} if part.read is None else part.read(inner, crossing)
+        read = {part.names[0]: inner} if part.read is None else part.read(inner, conversion)
         if any(found != PORTABLE[name] for name, found in read.items()):
             return False
-    return not crossing.losses
+    return not conversion.losses
 
 
 def test_the_tables_of_the_documentation_are_those_of_the_cells() -> None:

@@ -15,7 +15,7 @@ from starlette.requests import Request
 import judging
 from deltafold import Encoder, Message, message_deltas, target_names
 from deltafold.dialects import DIALECTS
-from deltafold.gateway import Asked, create_app, replay_table
+from deltafold.gateway import ClientRequest, create_app, replay_table
 from deltafold.models.adapters import adapter_of
 from deltafold.streams.encoded import EncoderOptions
 from deltafold.testing import Recording
@@ -67,7 +67,7 @@ def application(folder: Path, others: Mapping[str, Recording] | None = None) -> 
     return create_app(table, on_request=_by_header)
 
 
-async def _by_header(request: Request, asked: Asked) -> Asked:
+async def _by_header(request: Request, asked: ClientRequest) -> ClientRequest:
     return replace(asked, model_id=request.headers[HEADER])
 
 

@@ -20,8 +20,8 @@ from deltafold.dialects.reasoning import BUDGET, DYNAMIC, EFFORT
 from deltafold.dialects.rendered import NoteCode
 from deltafold.dialects.settings import ModelConfig, Object
 from deltafold.dialects.settings_table import (
+    Conversion,
     Counterpart,
-    Crossing,
     Form,
     Path,
     Setting,
@@ -62,10 +62,10 @@ class Side:
 
 def migrate(config: ModelConfig, source: Side, target: Side, model_id: str) -> Migrated:
     """Return the settings of a configuration as a configuration of another dialect."""
-    crossing = Crossing(target.name, model_id)
-    values = _read(config, source, crossing)
-    fields = _written(values, values.keys(), target, crossing, given={})
-    return Migrated(_valid(target, fields, crossing), _notes(source.name, crossing))
+    conversion = Conversion(target.name, model_id)
+    values = _read(config, source, conversion)
+    fields = _written(values, values.keys(), target, conversion, given={})
+    return Migrated(_valid(target, fields, conversion), _notes(source.name, conversion))
 
 
 def lowered(config: ModelConfig, side: Side) -> Migrated:
@@ -80,19 +80,19 @@ def lowered(config: ModelConfig, side: Side) -> Migrated:
     }
     if not names:
         return Migrated(config)
-    crossing = Crossing(side.name, config.model_id)
-    quiet = Crossing(side.name, config.model_id)
+    conversion = Conversion(side.name, config.model_id)
+    quiet = Conversion(side.name, config.model_id)
     own = config.model_copy(update=dict.fromkeys(names))
     values = _read(own, side, quiet)
     for name in tuple(names):
         rival = _rival(name, values)
         if rival is not None:
-            crossing.drop(name, f"{quiet.names[rival]} is set")
+            conversion.drop(name, f"{quiet.names[rival]} is set")
             del names[name]
         else:
             values[name] = getattr(config, name)
-    fields = _written(values, names.keys(), side, crossing, given=vars(own))
-    return Migrated(own.model_copy(update=fields), _notes(side.name, crossing))
+    fields = _written(values, names.keys(), side, conversion, given=vars(own))
+    return Migrated(own.model_copy(update=fields), _notes(side.name, conversion))
 
 
 def _rival(name: str, values: Mapping[str, Any]) -> str | None:
@@ -109,7 +109,7 @@ def counterparts_of(field: str, row: Setting) -> tuple[Counterpart, ...]:
     )
 
 
-def _read(config: ModelConfig, source: Side, crossing: Crossing) -> dict[str, Any]:
+def _read(config: ModelConfig, source: Side, conversion: Conversion) -> dict[str, Any]:
     """Return the portable settings of a configuration; note settings without a counterpart."""
     values: dict[str, Any] = {}
     for field, row in source.table.items():
@@ -118,9 +118,9 @@ def _read(config: ModelConfig, source: Side, crossing: Crossing) -> dict[str, An
             continue
         if not row.counterparts:
             if not row.is_form:
-                crossing.drop(_with_members(field, value), row.own)
+                conversion.drop(_with_members(field, value), row.own)
             continue
-        for name, found in _found(field, row, value, crossing).items():
+        for name, found in _found(field, row, value, conversion).items():
             # An earlier row of the table is the more exact one.
             values.setdefault(name, found)
     return values
@@ -131,7 +131,7 @@ def _with_members(field: str, value: object) -> str:
     return field if members is None else f"{field} ({', '.join(members)})"
 
 
-def _found(field: str, row: Setting, value: object, crossing: Crossing) -> Object:
+def _found(field: str, row: Setting, value: object, conversion: Conversion) -> Object:
     """Return the portable settings in one setting; note the members that no row reads."""
     found: Object = {}
     rest: object = value
@@ -141,15 +141,15 @@ def _found(field: str, row: Setting, value: object, crossing: Crossing) -> Objec
             continue
         rest = _without_member(rest, part.member)
         # Losses while reading have the name of the setting too.
-        added = [name for name in part.names if name not in crossing.names]
-        crossing.names |= dict.fromkeys(added, ".".join((field, *part.member)))
-        read = {part.names[0]: inner} if part.read is None else part.read(inner, crossing)
+        added = [name for name in part.names if name not in conversion.names]
+        conversion.names |= dict.fromkeys(added, ".".join((field, *part.member)))
+        read = {part.names[0]: inner} if part.read is None else part.read(inner, conversion)
         for name in added:
             if name not in read:
-                del crossing.names[name]
+                del conversion.names[name]
         found |= read
     for name in _leaves(rest) if row.counterparts[0].member else ():
-        crossing.drop(f"{field}.{name}", "a member of this API")
+        conversion.drop(f"{field}.{name}", "a member of this API")
     return found
 
 
@@ -181,9 +181,9 @@ def _leaves(value: object) -> tuple[str, ...]:
     return tuple(name for name, item in (json_object(value) or {}).items() if item is not None)
 
 
-def _write(part: Counterpart, values: Mapping[str, Any], crossing: Crossing) -> object:
+def _write(part: Counterpart, values: Mapping[str, Any], conversion: Conversion) -> object:
     if part.write is not None:
-        return part.write(values, crossing)
+        return part.write(values, conversion)
     return values[next(name for name in part.names if name in values)]
 
 
@@ -191,7 +191,7 @@ def _written(
     values: Mapping[str, Any],
     names: AbstractSet[str],
     target: Side,
-    crossing: Crossing,
+    conversion: Conversion,
     given: Mapping[str, object],
 ) -> Object:
     """Return the settings of the target that express portable settings; note those without any.
@@ -200,7 +200,7 @@ def _written(
         values: all portable settings.
         names: the portable settings to express.
         target: the dialect of the settings.
-        crossing: receives the losses.
+        conversion: receives the losses.
         given: settings of the target that are set; they stay.
     """
     fields: Object = {}
@@ -214,8 +214,8 @@ def _written(
         if field in LOWERED and row.form is not Form.COPIED:
             parts = []
         for part in parts:
-            before = len(crossing.losses)
-            value = _write(part, values, crossing)
+            before = len(conversion.losses)
+            value = _write(part, values, conversion)
             old = fields.get(field, given.get(field))
             new = old if value is None else _with_member(old, part.member, value)
             if value is not None and new == old != value:
@@ -223,17 +223,17 @@ def _written(
                 continue
             if value is not None:
                 fields[field] = new
-            if value is not None or len(crossing.losses) > before:
+            if value is not None or len(conversion.losses) > before:
                 arrived.update(part.names)
     for name in names:
         if name not in arrived and values[name] != PORTABLE[name]:
-            crossing.drop(name, reasons.get(name, f"{target.name} has no {name}"))
+            conversion.drop(name, reasons.get(name, f"{target.name} has no {name}"))
     return fields
 
 
-def _valid(target: Side, fields: Object, crossing: Crossing) -> ModelConfig:
+def _valid(target: Side, fields: Object, conversion: Conversion) -> ModelConfig:
     """Return the configuration; note settings whose value the target refuses."""
-    given: Object = {"model_id": crossing.model_id, **fields}
+    given: Object = {"model_id": conversion.model_id, **fields}
     try:
         return target.config_class.model_validate(given)
     except ValidationError as error:
@@ -241,12 +241,12 @@ def _valid(target: Side, fields: Object, crossing: Crossing) -> ModelConfig:
     for name, reason in refused.items():
         if name == "model_id":
             break
-        crossing.drop(name, f"{target.name} refuses {given.pop(name)!r}: {reason}")
+        conversion.drop(name, f"{target.name} refuses {given.pop(name)!r}: {reason}")
     return target.config_class.model_validate(given)
 
 
-def _notes(source: str, crossing: Crossing) -> tuple[Object, ...]:
-    prefix = "" if source == crossing.target else f"{source} to {crossing.target}: "
+def _notes(source: str, conversion: Conversion) -> tuple[Object, ...]:
+    prefix = "" if source == conversion.target else f"{source} to {conversion.target}: "
     return tuple(
         cast(
             "Object",
@@ -257,5 +257,5 @@ def _notes(source: str, crossing: Crossing) -> tuple[Object, ...]:
                 "message": f"{prefix}{loss.name}: {loss.reason}",
             },
         )
-        for loss in crossing.losses
+        for loss in conversion.losses
     )

@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 
 from deltafold.contract.kinds import json_object
 from deltafold.dialects.settings import Object
-from deltafold.dialects.settings_table import Counterpart, Crossing, Path
+from deltafold.dialects.settings_table import Conversion, Counterpart, Path
 from deltafold.specs.output_schema import OutputSchema
 
 PORTABLE: Final[Mapping[str, object]] = {
@@ -57,11 +57,11 @@ UNNAMED: Final = "response"
 def within(name: str, low: float, high: float) -> Counterpart:
     """Return the counterpart of a number with a range: a number outside moves to the limit."""
 
-    def write(values: Mapping[str, Any], crossing: Crossing) -> object:
+    def write(values: Mapping[str, Any], conversion: Conversion) -> object:
         value = values[name]
         moved = type(value)(min(max(value, low), high))
         if moved != value:
-            crossing.change(name, f"{crossing.target} takes {low} to {high}: {moved} is sent")
+            conversion.change(name, f"{conversion.target} takes {low} to {high}: {moved} is sent")
         return moved
 
     return Counterpart((name,), write=write)
@@ -70,12 +70,12 @@ def within(name: str, low: float, high: float) -> Counterpart:
 def at_most_stops(count: int) -> Counterpart:
     """Return the counterpart of stop sequences where an API takes a limited number."""
 
-    def write(values: Mapping[str, Any], crossing: Crossing) -> object:
+    def write(values: Mapping[str, Any], conversion: Conversion) -> object:
         stops = cast("tuple[str, ...]", values["stop_sequences"])
         if len(stops) > count:
             left_out = ", ".join(map(repr, stops[count:]))
-            reason = f"{crossing.target} takes at most {count}: {left_out} is left out"
-            crossing.change("stop_sequences", reason)
+            reason = f"{conversion.target} takes at most {count}: {left_out} is left out"
+            conversion.change("stop_sequences", reason)
         return stops[:count]
 
     return Counterpart(("stop_sequences",), write=write)
@@ -84,10 +84,10 @@ def at_most_stops(count: int) -> Counterpart:
 def at_least(name: str, low: int) -> Counterpart:
     """Return the counterpart of a number with a lower limit."""
 
-    def write(values: Mapping[str, Any], crossing: Crossing) -> object:
+    def write(values: Mapping[str, Any], conversion: Conversion) -> object:
         value = values[name]
         if value < low:
-            crossing.change(name, f"{crossing.target} takes at least {low}: {low} is sent")
+            conversion.change(name, f"{conversion.target} takes at least {low}: {low} is sent")
         return max(value, low)
 
     return Counterpart((name,), write=write)
@@ -96,11 +96,11 @@ def at_least(name: str, low: int) -> Counterpart:
 def only_words(name: str, *known: str) -> Counterpart:
     """Return the counterpart of a list of words where an API takes only some of them."""
 
-    def write(values: Mapping[str, Any], crossing: Crossing) -> object:
+    def write(values: Mapping[str, Any], conversion: Conversion) -> object:
         given = cast("tuple[str, ...]", values[name])
         refused = [word for word in given if word not in known]
         if refused:
-            crossing.change(name, f"{crossing.target} has no {', '.join(refused)}")
+            conversion.change(name, f"{conversion.target} has no {', '.join(refused)}")
         return tuple(word for word in given if word in known) or None
 
     return Counterpart((name,), write=write)
@@ -116,35 +116,35 @@ def words(name: str, portable: Mapping[str, str], member: Path = ()) -> Counterp
     """
     own = {word: api_word for api_word, word in reversed(list(portable.items()))}
 
-    def read(value: object, crossing: Crossing) -> Mapping[str, object]:
+    def read(value: object, conversion: Conversion) -> Mapping[str, object]:
         word = portable.get(str(value))
         if word is None:
-            crossing.drop(name, f"{value} is a word of this API")
+            conversion.drop(name, f"{value} is a word of this API")
             return {}
         return {name: word}
 
-    def write(values: Mapping[str, Any], crossing: Crossing) -> object:
+    def write(values: Mapping[str, Any], conversion: Conversion) -> object:
         word = own.get(str(values[name]))
         if word is None:
-            crossing.drop(name, f"{crossing.target} has no {values[name]}")
+            conversion.drop(name, f"{conversion.target} has no {values[name]}")
         return word
 
     return Counterpart((name,), member, read, write)
 
 
-def read_user(value: object, _crossing: Crossing) -> Mapping[str, object]:
+def read_user(value: object, _conversion: Conversion) -> Mapping[str, object]:
     """Return an identifier of the end user, which Anthropic uses to find abuse."""
     return {"safety_identifier": value}
 
 
-def write_user(values: Mapping[str, Any], crossing: Crossing) -> object:
+def write_user(values: Mapping[str, Any], conversion: Conversion) -> object:
     """Return the identifier of the end user: the one against abuse, else the older `user`."""
     if "safety_identifier" in values and "user" in values:
-        crossing.drop("user", "safety_identifier is sent")
+        conversion.drop("user", "safety_identifier is sent")
     return values.get("safety_identifier", values.get("user"))
 
 
-def write_logprobs(values: Mapping[str, Any], _crossing: Crossing) -> object:
+def write_logprobs(values: Mapping[str, Any], _conversion: Conversion) -> object:
     """Return whether to ask for log probabilities: a number of alternatives implies it."""
     return values.get("logprobs") or bool(values.get("top_logprobs")) or None
 
@@ -174,7 +174,7 @@ def _named_schema(schema: OutputSchema) -> Object:
 
 
 def only_schema(
-    values: Mapping[str, Any], crossing: Crossing, keeps: Collection[str] = ()
+    values: Mapping[str, Any], conversion: Conversion, keeps: Collection[str] = ()
 ) -> OutputSchema:
     """Return the schema of the answer, and note its members that the API does not have.
 
@@ -189,24 +189,24 @@ def only_schema(
     if schema.strict:
         lost = [name for name in lost if name != "strict"]
     if lost:
-        reason = f"{crossing.target} has no {', '.join(lost)} of a schema"
-        crossing.change("output_schema", reason)
+        reason = f"{conversion.target} has no {', '.join(lost)} of a schema"
+        conversion.change("output_schema", reason)
     return schema
 
 
-def no_json_mode(schema: OutputSchema, crossing: Crossing) -> bool:
+def no_json_mode(schema: OutputSchema, conversion: Conversion) -> bool:
     """Return whether a schema is missing, at an API that needs one; note it."""
     if schema.json_schema is None:
-        crossing.drop("output_schema", f"{crossing.target} has no JSON output without a schema")
+        conversion.drop("output_schema", f"{conversion.target} has no JSON output without a schema")
     return schema.json_schema is None
 
 
-def write_nothing(_values: Mapping[str, Any], _crossing: Crossing) -> object:
+def write_nothing(_values: Mapping[str, Any], _conversion: Conversion) -> object:
     """Leave out a member whose setting is written to another member."""
     return None
 
 
-def read_text_format(value: Mapping[str, object], crossing: Crossing) -> Mapping[str, object]:
+def read_text_format(value: Mapping[str, object], conversion: Conversion) -> Mapping[str, object]:
     """Read `text.format` of Responses: `{type, name?, schema?, ...}`."""
     match value.get("type"):
         case "json_schema":
@@ -216,11 +216,11 @@ def read_text_format(value: Mapping[str, object], crossing: Crossing) -> Mapping
         case "text":
             return {}
         case kind:
-            crossing.drop("output_schema", f"{kind} is a format of this API")
+            conversion.drop("output_schema", f"{kind} is a format of this API")
             return {}
 
 
-def write_text_format(values: Mapping[str, Any], _crossing: Crossing) -> Object:
+def write_text_format(values: Mapping[str, Any], _conversion: Conversion) -> Object:
     """Write `text.format` of Responses."""
     schema = cast("OutputSchema", values["output_schema"])
     if schema.json_schema is None:
@@ -228,15 +228,17 @@ def write_text_format(values: Mapping[str, Any], _crossing: Crossing) -> Object:
     return {"type": "json_schema", **_named_schema(schema)}
 
 
-def _read_response_format(value: Mapping[str, object], crossing: Crossing) -> Mapping[str, object]:
+def _read_response_format(
+    value: Mapping[str, object], conversion: Conversion
+) -> Mapping[str, object]:
     """Read `response_format` of Chat: `{type, json_schema?}`."""
     schema = json_object(value.get("json_schema")) or {}
-    return read_text_format({**schema, "type": value.get("type")}, crossing)
+    return read_text_format({**schema, "type": value.get("type")}, conversion)
 
 
-def _write_response_format(values: Mapping[str, Any], crossing: Crossing) -> object:
+def _write_response_format(values: Mapping[str, Any], conversion: Conversion) -> object:
     """Write `response_format` of Chat."""
-    schema = write_text_format(values, crossing)
+    schema = write_text_format(values, conversion)
     kind = schema.pop("type")
     return {"type": kind, "json_schema": schema} if schema else {"type": kind}
 

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from deltafold.contract.kinds import json_object
 from deltafold.dialects.settings import ModelConfig, Object
-from deltafold.dialects.settings_table import Counterpart, Crossing, Writing
+from deltafold.dialects.settings_table import Conversion, Counterpart, Writing
 from deltafold.specs.tool_specs import ToolChoice
 
 EFFORT: Final = "reasoning_effort"
@@ -62,7 +62,7 @@ def effort_of_budget(budget: int) -> str:
 
 
 def effort_of(
-    values: Mapping[str, Any], crossing: Crossing, scale: Sequence[str] = ()
+    values: Mapping[str, Any], conversion: Conversion, scale: Sequence[str] = ()
 ) -> str | None:
     """Return the effort of portable settings, None where the model decides.
 
@@ -73,41 +73,43 @@ def effort_of(
         if budget is None:
             return None
         if budget < 0:
-            crossing.change(BUDGET, f"{crossing.target} leaves the amount to the model by default")
+            conversion.change(
+                BUDGET, f"{conversion.target} leaves the amount to the model by default"
+            )
             return None
         effort = effort_of_budget(budget)
-        crossing.change(BUDGET, f"{budget} tokens become the effort {effort}")
+        conversion.change(BUDGET, f"{budget} tokens become the effort {effort}")
     elif budget is not None and budget > 0:
-        crossing.drop(BUDGET, "the effort is sent instead")
+        conversion.drop(BUDGET, "the effort is sent instead")
     if not scale or effort in scale:
         return str(effort)
     if effort not in EFFORTS:
-        crossing.drop(EFFORT, f"{crossing.target} has no effort {effort}")
+        conversion.drop(EFFORT, f"{conversion.target} has no effort {effort}")
         return None
     place = EFFORTS.index(effort)
     nearest = min(scale, key=lambda word: abs(EFFORTS.index(word) - place))
-    crossing.change(EFFORT, f"{crossing.target} has no effort {effort}: {nearest} is sent")
+    conversion.change(EFFORT, f"{conversion.target} has no effort {effort}: {nearest} is sent")
     return nearest
 
 
-def budget_of(values: Mapping[str, Any], crossing: Crossing) -> int | None:
+def budget_of(values: Mapping[str, Any], conversion: Conversion) -> int | None:
     """Return the token budget of portable settings, None where there is none."""
     budget, effort = values.get(BUDGET), values.get(EFFORT)
     if effort is None or (budget is not None and budget > 0):
         if effort is not None:
-            crossing.drop(EFFORT, "the budget is sent instead")
+            conversion.drop(EFFORT, "the budget is sent instead")
         return budget
     if effort not in BUDGETS:
-        crossing.drop(EFFORT, f"{crossing.target} has no effort {effort}")
+        conversion.drop(EFFORT, f"{conversion.target} has no effort {effort}")
         return None
     if effort != "none":
-        crossing.change(EFFORT, f"the effort {effort} becomes {BUDGETS[effort]} tokens")
+        conversion.change(EFFORT, f"the effort {effort} becomes {BUDGETS[effort]} tokens")
     return BUDGETS[effort]
 
 
-def write_effort(values: Mapping[str, Any], crossing: Crossing) -> object:
+def write_effort(values: Mapping[str, Any], conversion: Conversion) -> object:
     """Return an effort, for APIs that take any word."""
-    return effort_of(values, crossing)
+    return effort_of(values, conversion)
 
 
 ANY_EFFORT: Final = Counterpart((EFFORT, BUDGET), write=write_effort)
@@ -176,7 +178,7 @@ def claude_plan(values: Mapping[str, Any], model_id: str) -> ClaudePlan:
     is_budget = budget is not None and budget > 0
     if version < (4, 6) or (is_budget and version < (4, 7)):
         return _with_budget(values, is_forced=is_forced)
-    moved = Crossing("a Claude model", model_id)
+    moved = Conversion("a Claude model", model_id)
     word = None
     if effort is not None or is_budget:
         scale = _CLAUDE_EFFORTS if version >= (4, 7) else ("low", "medium", "high", "max")
@@ -212,7 +214,9 @@ def _with_budget(values: Mapping[str, Any], *, is_forced: bool) -> ClaudePlan:
     return ClaudePlan({"type": "enabled", "budget_tokens": sent}, changes=changes)
 
 
-def read_claude_thinking(value: Mapping[str, object], crossing: Crossing) -> Mapping[str, object]:
+def read_claude_thinking(
+    value: Mapping[str, object], conversion: Conversion
+) -> Mapping[str, object]:
     """Read `{type, budget_tokens?, display?}`."""
     members = dict(value)
     found: Object = {}
@@ -224,36 +228,36 @@ def read_claude_thinking(value: Mapping[str, object], crossing: Crossing) -> Map
         case "adaptive":
             found[BUDGET] = DYNAMIC
         case kind:
-            crossing.drop(BUDGET, f"{kind} is a kind of this API")
+            conversion.drop(BUDGET, f"{kind} is a kind of this API")
     display = members.pop("display", None)
     if display is not None:
         found[SUMMARY] = display == "summarized"
     for name in members:
-        crossing.drop(f"{crossing.label(BUDGET)}.{name}", "a member of this API")
+        conversion.drop(f"{conversion.label(BUDGET)}.{name}", "a member of this API")
     return found
 
 
-def write_claude_thinking(values: Mapping[str, Any], crossing: Crossing) -> object:
+def write_claude_thinking(values: Mapping[str, Any], conversion: Conversion) -> object:
     """Write the member `thinking`, and note how the whole reasoning differs."""
-    plan = claude_plan(values, crossing.model_id)
+    plan = claude_plan(values, conversion.model_id)
     name = EFFORT if values.get(EFFORT) is not None else BUDGET
     for change in plan.changes:
-        crossing.change(name, change)
+        conversion.change(name, change)
     if plan.drop:
-        crossing.drop(name, plan.drop)
+        conversion.drop(name, plan.drop)
     shown = values.get(SUMMARY)
     if shown is None:
         return plan.thinking
     if plan.thinking is None or plan.thinking["type"] == "disabled":
         if shown:
-            crossing.drop(SUMMARY, "the request has no thinking")
+            conversion.drop(SUMMARY, "the request has no thinking")
         return plan.thinking
     return plan.thinking | {"display": "summarized" if shown else "omitted"}
 
 
-def write_claude_effort(values: Mapping[str, Any], crossing: Crossing) -> object:
+def write_claude_effort(values: Mapping[str, Any], conversion: Conversion) -> object:
     """Write the effort beside adaptive thinking."""
-    return claude_plan(values, crossing.model_id).effort
+    return claude_plan(values, conversion.model_id).effort
 
 
 CLAUDE_THINKING: Final = Counterpart(
@@ -269,15 +273,15 @@ def write_claude_sampling(name: str, most: float) -> Writing:
         most: greatest value that the API takes.
     """
 
-    def write(values: Mapping[str, Any], crossing: Crossing) -> object:
+    def write(values: Mapping[str, Any], conversion: Conversion) -> object:
         value = values[name]
-        refusal = _sampling_refusal(name, values, crossing.model_id)
+        refusal = _sampling_refusal(name, values, conversion.model_id)
         if refusal:
             if name == "top_k" or value != 1:  # 1 is the default of the two others
-                crossing.drop(name, refusal)
+                conversion.drop(name, refusal)
             return None
         if value > most:
-            crossing.change(name, f"{crossing.target} takes 0 to {most:g}: {most:g} is sent")
+            conversion.change(name, f"{conversion.target} takes 0 to {most:g}: {most:g} is sent")
         return type(value)(min(value, most))
 
     return write

@@ -38,7 +38,7 @@ class Form(StrEnum):
 
 
 @dataclass(slots=True)
-class Crossing:
+class Conversion:
     """State of one migration of settings to a dialect.
 
     Attributes:
@@ -75,10 +75,10 @@ class Loss:
     is_dropped: bool
 
 
-Reading: TypeAlias = Callable[[Any, Crossing], Mapping[str, object]]
+Reading: TypeAlias = Callable[[Any, Conversion], Mapping[str, object]]
 """Conversion of a setting to portable settings."""
 
-Writing: TypeAlias = Callable[[Mapping[str, Any], Crossing], object]
+Writing: TypeAlias = Callable[[Mapping[str, Any], Conversion], object]
 """Conversion of all portable settings to the value of one setting; None leaves it out."""
 
 

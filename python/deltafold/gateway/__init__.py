@@ -11,7 +11,7 @@ package keeps nothing but the bounded store of responses. Needs the extra `gatew
 """
 
 from deltafold.gateway.app import create_app
-from deltafold.gateway.client_requests import Asked, read_request, refusal
+from deltafold.gateway.client_requests import ClientRequest, read_request, refusal
 from deltafold.gateway.fetched_files import FetchedFile, FileFetcher, with_files
 from deltafold.gateway.hooks import AnswerOptions
 from deltafold.gateway.model_call import open_stream
@@ -22,7 +22,7 @@ from deltafold.gateway.table import ModelTable, read_table
 
 __all__ = [
     "AnswerOptions",
-    "Asked",
+    "ClientRequest",
     "FetchedFile",
     "FileFetcher",
     "MemoryStore",

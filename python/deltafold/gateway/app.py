@@ -20,7 +20,7 @@ from starlette.types import Receive, Scope, Send
 from deltafold.contract.kinds import ErrorCode
 from deltafold.conversation.context.tokens import TokenCounter
 from deltafold.errors.model_error import ModelError
-from deltafold.gateway.client_requests import Asked, read_request, refusal
+from deltafold.gateway.client_requests import ClientRequest, read_request, refusal
 from deltafold.gateway.fetched_files import FileFetcher, with_files
 from deltafold.gateway.hooks import AnswerOptions, OnDelta, OnMessage, OnRequest
 from deltafold.gateway.loopback import is_local
@@ -46,7 +46,7 @@ def create_app(
     on_delta: OnDelta | None = None,
     hold_back: int = 0,
     passthrough: bool = True,
-    go_on: bool = False,
+    continue_answers: bool = False,
     store: ResponseStore | None = None,
     fetcher: FileFetcher | None = None,
     keep_alive: float | None = 15.0,
@@ -68,9 +68,9 @@ def create_app(
         hold_back: how many characters of a part wait for the text after them, so that `on_delta`
             sees a pattern of up to one character more in one piece.
         passthrough: hand on the upstream's own bytes where it speaks the client's protocol.
-        go_on: let the next upstream of a list continue an answer that broke off after its first
-            byte, if its model continues answers (`Model.can_continue`). A comment in the stream
-            and the warning `continued` of the message say so. Bytes do not pass then.
+        continue_answers: let the next upstream of a list continue an answer that broke off after
+            its first byte, if its model continues answers (`Model.can_continue`). A comment in the
+            stream and the warning `continued` of the message say so. Bytes do not pass then.
         store: keeps responses for `previous_response_id`; None keeps them in memory, bounded.
         fetcher: fetches files that a request names by their address where an upstream takes only
             their bytes; None fetches none, and such a file is left out with a warning.
@@ -85,7 +85,7 @@ def create_app(
     table = models if isinstance(models, ModelTable) else ModelTable(models)
     gateway = _Gateway(
         table,
-        AnswerOptions(keep_alive, on_message, on_delta, hold_back, passthrough, go_on),
+        AnswerOptions(keep_alive, on_message, on_delta, hold_back, passthrough, continue_answers),
         on_request=on_request,
         store=MemoryStore() if store is None else store,
         fetcher=fetcher,
@@ -273,12 +273,12 @@ class _Gateway:
             raise refusal(str(error), status=415) from error
         return b"".join(pieces)
 
-    async def _hooked(self, request: Request, asked: Asked) -> Asked:
+    async def _hooked(self, request: Request, asked: ClientRequest) -> ClientRequest:
         if self._on_request is None:
             return asked
         return await self._on_request(request, asked) or asked
 
-    async def _continued(self, asked: Asked) -> Asked:
+    async def _continued(self, asked: ClientRequest) -> ClientRequest:
         if asked.previous is None:
             return asked
         known = await self._store.get(asked.previous)
@@ -287,7 +287,9 @@ class _Gateway:
             raise refusal(message, ErrorCode.NOT_FOUND, 404)
         return asked.after(tuple(known))
 
-    async def _ended(self, asked: Asked, message: Message, error: ModelError | None) -> None:
+    async def _ended(
+        self, asked: ClientRequest, message: Message, error: ModelError | None
+    ) -> None:
         response_id = message.meta.response_id
         if asked.stores and error is None and response_id:
             await self._store.put(response_id, (*asked.messages, message))

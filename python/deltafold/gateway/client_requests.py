@@ -1,6 +1,6 @@
-"""Requests of clients: bytes become `Asked`, what a client wants of which model.
+"""Requests of clients: bytes become `ClientRequest`, what a client wants of which model.
 
-In: the body of a request, and its protocol.  Out: `Asked`.
+In: the body of a request, and its protocol.  Out: `ClientRequest`.
 
 Laws: a mistake of the client is a `ModelError` with status 400 that names the place. Nothing that
 the client declared is dropped here: what an upstream cannot take is noted when it is rendered.
@@ -60,7 +60,7 @@ events would carry. Source: `ResponseResource` of the Open Responses specificati
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ClientRequest:
     """What a client wants.
 
     >>> asked = read_request("openai-chat", b'{"model":"m","messages":[]}')
@@ -89,7 +89,7 @@ class Asked:
     stores: bool = False
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
 
-    def after(self, messages: tuple[Message, ...]) -> "Asked":
+    def after(self, messages: tuple[Message, ...]) -> "ClientRequest":
         """Return the request with the messages of the response that it continues before its own."""
         return replace(self, parsed=replace(self.parsed, messages=(*messages, *self.messages)))
 
@@ -108,7 +108,7 @@ def read_request(
     is_array: bool = False,
     is_codex: bool = False,
     headers: Mapping[str, str] | None = None,
-) -> Asked:
+) -> ClientRequest:
     """Read the request of a client.
 
     >>> asked = read_request("openai-chat", b'{"model":"m","messages":[]}')
@@ -157,7 +157,7 @@ def read_request(
     if is_responses:
         known = {"previous_response_id": previous, "store": stores}
         options["response_fields"] = _repeated(members) | known
-    return Asked(
+    return ClientRequest(
         protocol,
         "gemini-array" if protocol == "gemini" and is_array else protocol,
         named,

@@ -1,7 +1,7 @@
 """Files by address: fetched for upstreams that take only the bytes of a file.
 
-In: `Asked`, and the upstreams of its answer.  Out: the same request with the bytes of the files
-that an upstream would leave out.
+In: `ClientRequest`, and the upstreams of its answer.  Out: the same request with the bytes of the
+files that an upstream would leave out.
 
 Laws: only addresses of the internet are called. A name is resolved once, each of its addresses must
 be public, and the connection goes to an address that was looked at. The same holds after each
@@ -22,7 +22,7 @@ import httpx2
 
 from deltafold.dialects import dialect_of, migrate_config
 from deltafold.errors.model_error import ModelError
-from deltafold.gateway.client_requests import Asked, refusal
+from deltafold.gateway.client_requests import ClientRequest, refusal
 from deltafold.gateway.table import Upstream
 from deltafold.message.messages import FileRefPart, ImagePart, Message
 from deltafold.message.parts import ToolResultPart
@@ -184,7 +184,9 @@ def _refused(url: str, why: str) -> ModelError:
     return refusal(f"the file {url} is not fetched: {why}")
 
 
-async def with_files(asked: Asked, upstream: Upstream, fetcher: FileFetcher) -> Asked:
+async def with_files(
+    asked: ClientRequest, upstream: Upstream, fetcher: FileFetcher
+) -> ClientRequest:
     """Return a request with the bytes of files that an upstream would leave out.
 
     >>> from deltafold.gateway import FileFetcher, with_files
@@ -241,7 +243,7 @@ def _address_of(part: object) -> str:
     return address if address.lower().startswith(("http://", "https://")) else ""
 
 
-def _is_left_out(part: object, asked: Asked, upstream: Upstream | None) -> bool:
+def _is_left_out(part: object, asked: ClientRequest, upstream: Upstream | None) -> bool:
     """Return whether an upstream, or one that is called after it, cannot take the address."""
     if not isinstance(part, ImagePart | FileRefPart):
         return False

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from deltafold._core import MessageDelta
 from deltafold.contract.kinds import DeltaKind
 from deltafold.errors.model_error import ModelError
-from deltafold.gateway.client_requests import Asked
+from deltafold.gateway.client_requests import ClientRequest
 from deltafold.gateway.hooks import OnDelta
 from deltafold.streams.encoded import error_payload
 
@@ -27,7 +27,7 @@ _OF_EVERY_PIECE: Final = ("partIndex", "toolCallId", "refusal", "redacted")
 class Guard:
     """The texts of one stream that the client does not have yet."""
 
-    def __init__(self, asked: Asked, on_delta: OnDelta, hold_back: int) -> None:
+    def __init__(self, asked: ClientRequest, on_delta: OnDelta, hold_back: int) -> None:
         self._asked = asked
         self._on_delta = on_delta
         self._hold_back = hold_back

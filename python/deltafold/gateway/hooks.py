@@ -11,16 +11,16 @@ from starlette.requests import Request
 
 from deltafold.contract.kinds import DeltaKind
 from deltafold.errors.model_error import ModelError
-from deltafold.gateway.client_requests import Asked
+from deltafold.gateway.client_requests import ClientRequest
 from deltafold.message.messages import Message
 
-OnRequest: TypeAlias = Callable[[Request, Asked], Awaitable[Asked | None]]
+OnRequest: TypeAlias = Callable[[Request, ClientRequest], Awaitable[ClientRequest | None]]
 """Authenticates, refuses (by raising a `ModelError`), or replaces a request."""
 
-OnMessage: TypeAlias = Callable[[Asked, Message, ModelError | None], Awaitable[None]]
+OnMessage: TypeAlias = Callable[[ClientRequest, Message, ModelError | None], Awaitable[None]]
 """Is told the message of each call, whole or partial, and the error that ended it."""
 
-OnDelta: TypeAlias = Callable[[Asked, DeltaKind, str], Awaitable[str]]
+OnDelta: TypeAlias = Callable[[ClientRequest, DeltaKind, str], Awaitable[str]]
 """Returns the text that replaces a text, or raises a `ModelError`, which ends the answer.
 
 It is given the kind (text, thinking or arguments of a call) and the text of one part that the
@@ -44,7 +44,8 @@ class AnswerOptions:
         hold_back: how many characters of a part wait for the text after them, so that `on_delta`
             sees a pattern of up to one character more in one piece.
         passthrough: hand on the upstream's own bytes where it speaks the client's protocol.
-        go_on: let the next upstream continue an answer that broke off after its first byte.
+        continue_answers: let the next upstream continue an answer that broke off after its first
+            byte.
     """
 
     keep_alive: float | None = 15.0
@@ -52,4 +53,4 @@ class AnswerOptions:
     on_delta: OnDelta | None = None
     hold_back: int = 0
     passthrough: bool = True
-    go_on: bool = False
+    continue_answers: bool = False

@@ -1,7 +1,7 @@
 """Calls: what a client asked becomes a call of a Model.
 
-In: `Asked` and an upstream.  Out: a stream that was not read yet, and the upstream to call after
-its failure, or the stream that continues its answer.
+In: `ClientRequest` and an upstream.  Out: a stream that was not read yet, and the upstream to call
+after its failure, or the stream that continues its answer.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from deltafold.contract.kinds import ErrorCode
 from deltafold.dialects import migrate_config
 from deltafold.errors.model_error import ModelError
 from deltafold.gateway.chunks import whole_answers
-from deltafold.gateway.client_requests import Asked, refusal
+from deltafold.gateway.client_requests import ClientRequest, refusal
 from deltafold.gateway.origins import with_origins
 from deltafold.gateway.table import Upstream
 from deltafold.message.messages import Message
@@ -23,7 +23,7 @@ _FINAL: Final = {ErrorCode.INVALID_REQUEST, ErrorCode.CONTENT_BLOCKED, ErrorCode
 
 
 def open_stream(
-    asked: Asked,
+    asked: ClientRequest,
     upstream: Upstream,
     *,
     tee: AsyncTee | None = None,
@@ -83,7 +83,7 @@ def _joined_headers(own: Mapping[str, str], asked: Mapping[str, str]) -> dict[st
 
 
 def open_rest(
-    asked: Asked, upstream: Upstream, error: ModelError | None, partial: Message
+    asked: ClientRequest, upstream: Upstream, error: ModelError | None, partial: Message
 ) -> tuple[Upstream, AsyncDeltaStream] | None:
     """Begin the call of the next upstream that continues an answer, None without one.
 

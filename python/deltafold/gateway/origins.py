@@ -1,6 +1,7 @@
 """Origins: the model that made the blocks which a client sends back without a model's name.
 
-In: `Asked`, and the upstreams of its name.  Out: `Asked` whose state belongs to a model of them.
+In: `ClientRequest`, and the upstreams of its name.  Out: the same request, whose state belongs to a
+model of them.
 
 Laws: an unmarked block of the client's protocol is that of the first upstream that speaks the
 protocol, the home of the name. A client gets the secrets of this model as its own, so that its
@@ -16,7 +17,7 @@ from typing import Final
 
 from deltafold.contract.kinds import json_object
 from deltafold.dialects.model_names import same_model
-from deltafold.gateway.client_requests import Asked
+from deltafold.gateway.client_requests import ClientRequest
 from deltafold.gateway.table import Upstream
 from deltafold.message.messages import Message, MessagePart, Role, ThinkingPart
 
@@ -24,7 +25,7 @@ _UNKNOWN: Final = "(another model)"
 """Owner of items that an encoder wrote for an upstream of another protocol: no model has them."""
 
 
-def with_origins(asked: Asked, upstream: Upstream) -> Asked:
+def with_origins(asked: ClientRequest, upstream: Upstream) -> ClientRequest:
     """Return a request whose state has the names of upstream models.
 
     Args:
@@ -48,7 +49,7 @@ def with_origins(asked: Asked, upstream: Upstream) -> Asked:
     return replace(asked, options=options, parsed=replace(asked.parsed, messages=messages))
 
 
-def is_at_home(asked: Asked, upstream: Upstream) -> bool:
+def is_at_home(asked: ClientRequest, upstream: Upstream) -> bool:
     """Return whether a client may have the secrets of an upstream as those of its own protocol."""
     own = asked.options.get("own_models")
     return own is None or upstream.model_id in own

@@ -10,7 +10,7 @@ that. Each byte is searched once.
 import json
 from typing import Final
 
-from deltafold.gateway.client_requests import Asked
+from deltafold.gateway.client_requests import ClientRequest
 from deltafold.gateway.origins import is_at_home
 from deltafold.gateway.table import Upstream
 from deltafold.transports.response_info import ResponseInfo
@@ -33,7 +33,7 @@ KEEP_ALIVE: Final = b": keep-alive\n\n"
 """A comment, which every reader of server-sent events skips."""
 
 
-def can_pass(asked: Asked, upstream: Upstream) -> bool:
+def can_pass(asked: ClientRequest, upstream: Upstream) -> bool:
     """Return whether the bytes of an upstream's stream are those that the client expects.
 
     Chat clients that did not ask for usage would not expect its chunk, which the Model asks for.

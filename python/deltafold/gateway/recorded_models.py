@@ -97,14 +97,14 @@ class ReplayTable(ModelTable):
 
         super().__init__({name: upstream(name, None).model for name in recordings})
         self.recordings = recordings
-        self._in_order = [upstream(name, self._go_on) for name in recordings]
+        self._in_order = [upstream(name, self._open_next) for name in recordings]
         self._next = 0
 
     def find(self, name: str) -> Upstream:
         """Return the recording of a name, or the next one in the order of all recordings."""
         return super().find(name) if name in self.names else self._in_order[self._next]
 
-    def _go_on(self) -> None:
+    def _open_next(self) -> None:
         self._next = (self._next + 1) % len(self._in_order)
 
 

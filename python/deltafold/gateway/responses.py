@@ -1,6 +1,6 @@
 """Answers: a request of a client becomes a call of a Model, and its stream the client's answer.
 
-In: `Asked` and an upstream.  Out: a response of Starlette.
+In: `ClientRequest` and an upstream.  Out: a response of Starlette.
 
 Laws: the status of a failure before all content is that of the failure. When the client goes away,
 the call of the upstream ends. A cut upstream never ends in the client's success.
@@ -16,7 +16,7 @@ from starlette.responses import Response
 
 from deltafold.contract.kinds import DeltaKind
 from deltafold.errors.model_error import ModelError
-from deltafold.gateway.client_requests import Asked
+from deltafold.gateway.client_requests import ClientRequest
 from deltafold.gateway.hooks import AnswerOptions, OnDelta
 from deltafold.gateway.model_call import next_upstream, open_rest, open_stream
 from deltafold.gateway.origins import with_origins
@@ -34,7 +34,7 @@ _PACKING: Final = 4
 
 
 async def respond(
-    asked: Asked,
+    asked: ClientRequest,
     upstream: Upstream,
     *,
     request: Request | None = None,
@@ -82,7 +82,7 @@ def _response(body: EncodedBody, *, packs: bool = False) -> Response:
 
 
 async def _whole(
-    asked: Asked, upstream: Upstream, request: Request | None, options: AnswerOptions
+    asked: ClientRequest, upstream: Upstream, request: Request | None, options: AnswerOptions
 ) -> Response:
     reading = asyncio.ensure_future(_message(asked, upstream, options))
     leaving = None if request is None else asyncio.ensure_future(client_left(request.receive))
@@ -105,12 +105,12 @@ async def _whole(
 
 
 async def _message(
-    asked: Asked, upstream: Upstream, options: AnswerOptions
+    asked: ClientRequest, upstream: Upstream, options: AnswerOptions
 ) -> tuple[Message, ModelError | None]:
     """Return the message of the first upstream that answers, as the hooks leave it."""
     message, error = await _read(asked, upstream)
     while (following := next_upstream(upstream, error)) is not None:
-        rest = open_rest(asked, upstream, error, message) if options.go_on else None
+        rest = open_rest(asked, upstream, error, message) if options.continue_answers else None
         upstream, stream = (following, None) if rest is None else rest
         message, error = await _read(asked, upstream, stream)
     if options.on_message is not None:
@@ -124,7 +124,7 @@ async def _message(
 
 
 async def _read(
-    asked: Asked, upstream: Upstream, stream: AsyncDeltaStream | None = None
+    asked: ClientRequest, upstream: Upstream, stream: AsyncDeltaStream | None = None
 ) -> tuple[Message, ModelError | None]:
     """Return the message of an upstream, whole or partial, and the error that ended it."""
     try:
@@ -134,7 +134,7 @@ async def _read(
         return failure.partial_message or Message.assistant(), failure
 
 
-async def _guarded(asked: Asked, message: Message, hook: OnDelta) -> Message:
+async def _guarded(asked: ClientRequest, message: Message, hook: OnDelta) -> Message:
     """Return the message with the texts that the hook leaves of it."""
     parts: list[MessagePart] = []
     for part in message.parts:

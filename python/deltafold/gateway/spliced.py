@@ -61,7 +61,7 @@ class Splice:
                 self._note(one)
                 yield one
 
-    def go_on(self, partial: Message, dialect: str) -> None:
+    def continue_after(self, partial: Message, dialect: str) -> None:
         """Take the deltas of another upstream from now on; it continues the answer so far."""
         if self._counted is not None:
             self._usage.append(self._counted)

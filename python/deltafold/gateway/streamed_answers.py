@@ -1,6 +1,6 @@
 """Streamed answers: an ASGI response that reads the upstream and writes the client's stream.
 
-In: `Asked`, an upstream and options.  Out: the messages of an ASGI response.
+In: `ClientRequest`, an upstream and options.  Out: the messages of an ASGI response.
 
 Laws: between two reads an answer costs one call of the encoder and one of `send`: no task, no timer
 that is set anew, and no generator an event. It is written in a task of its own, because the event
@@ -20,7 +20,7 @@ from starlette.types import Receive, Scope, Send
 from deltafold._core import DeltaBatch, Encoder, MessageDelta
 from deltafold.contract.kinds import ErrorCode
 from deltafold.errors.model_error import ModelError
-from deltafold.gateway.client_requests import PROTOCOLS, Asked
+from deltafold.gateway.client_requests import PROTOCOLS, ClientRequest
 from deltafold.gateway.guarded_text import Guard
 from deltafold.gateway.hooks import AnswerOptions
 from deltafold.gateway.model_call import next_upstream, open_rest, open_stream
@@ -49,7 +49,7 @@ class StreamedResponse(Response):
         ModelError: the request cannot be translated; its status is 400.
     """
 
-    def __init__(self, asked: Asked, upstream: Upstream, options: AnswerOptions) -> None:
+    def __init__(self, asked: ClientRequest, upstream: Upstream, options: AnswerOptions) -> None:
         self.background = None
         self.send_body: Send | None = None
         self._asked = asked
@@ -69,7 +69,9 @@ class StreamedResponse(Response):
         self._guard: Guard | None = None
         if options.on_delta is not None:
             self._guard = Guard(asked, options.on_delta, options.hold_back)
-        self._splice = Splice() if options.go_on and upstream.fallback is not None else None
+        self._splice = (
+            Splice() if options.continue_answers and upstream.fallback is not None else None
+        )
         is_passed = options.passthrough and options.on_delta is None and self._splice is None
         passed = PassedBytes(asked.target) if is_passed and can_pass(asked, upstream) else None
         self._passed = passed
@@ -202,7 +204,7 @@ class StreamedResponse(Response):
             return False
         await self._stream.aclose()
         self._upstream, self._stream = rest
-        splice.go_on(partial, self._upstream.model.dialect)
+        splice.continue_after(partial, self._upstream.model.dialect)
         count = len(partial.text)
         if self._asked.target in PROTOCOLS:  # others have no comments
             data += b": the answer broke off after %d characters; another goes on\n\n" % count

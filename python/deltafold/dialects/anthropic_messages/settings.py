@@ -25,8 +25,8 @@ from deltafold.dialects.settings import Count, Flag, ModelConfig, Object
 from deltafold.dialects.settings_table import (
     AS_MEMBER,
     COMMON,
+    Conversion,
     Counterpart,
-    Crossing,
     SettingTable,
     converted,
     copied,
@@ -65,23 +65,23 @@ class AnthropicConfig(ModelConfig):
     reasoning_placeholder: str | None = None
 
 
-def _write_stops(values: Mapping[str, Any], crossing: Crossing) -> object:
+def _write_stops(values: Mapping[str, Any], conversion: Conversion) -> object:
     stops = [stop for stop in values["stop_sequences"] if stop.strip()]
     if len(stops) < len(values["stop_sequences"]):
-        crossing.change("stop_sequences", f"{crossing.target} refuses white space alone")
+        conversion.change("stop_sequences", f"{conversion.target} refuses white space alone")
     return tuple(stops) or None
 
 
-def _read_format(value: Mapping[str, object], crossing: Crossing) -> Mapping[str, object]:
+def _read_format(value: Mapping[str, object], conversion: Conversion) -> Mapping[str, object]:
     if value.get("type") != "json_schema":
-        crossing.drop("output_schema", f"{value.get('type')} is a format of this API")
+        conversion.drop("output_schema", f"{value.get('type')} is a format of this API")
         return {}
     return {"output_schema": schema_of(value)}
 
 
-def _write_format(values: Mapping[str, Any], crossing: Crossing) -> object:
-    schema = only_schema(values, crossing)
-    if no_json_mode(schema, crossing):
+def _write_format(values: Mapping[str, Any], conversion: Conversion) -> object:
+    schema = only_schema(values, conversion)
+    if no_json_mode(schema, conversion):
         return None
     return {"type": "json_schema", "schema": dict(schema.json_schema or {})}
 

@@ -33,8 +33,8 @@ from deltafold.dialects.settings_table import (
     MODEL_ID,
     PROVIDER_TOOLS,
     TOOL_POSITIONS,
+    Conversion,
     Counterpart,
-    Crossing,
     SettingTable,
     Writing,
     converted,
@@ -80,41 +80,41 @@ _NAMED: Final = re.compile("claude|nova|openai|gpt-oss")
 def _only(model: "re.Pattern[str]", write: Writing) -> Writing:
     """Return a conversion that writes for some models alone."""
 
-    def write_for(values: Mapping[str, Any], crossing: Crossing) -> object:
-        return write(values, crossing) if model.search(crossing.model_id) else None
+    def write_for(values: Mapping[str, Any], conversion: Conversion) -> object:
+        return write(values, conversion) if model.search(conversion.model_id) else None
 
     return write_for
 
 
-def _write_nova(values: Mapping[str, Any], crossing: Crossing) -> object:
-    effort = effort_of(values, crossing, ("none", "low", "medium", "high"))
+def _write_nova(values: Mapping[str, Any], conversion: Conversion) -> object:
+    effort = effort_of(values, conversion, ("none", "low", "medium", "high"))
     if effort == "none":
         return {"type": "disabled"}
     return {"type": "enabled"} | ({} if effort is None else {"maxReasoningEffort": effort})
 
 
-def _read_nova(value: Mapping[str, object], _crossing: Crossing) -> Mapping[str, object]:
+def _read_nova(value: Mapping[str, object], _conversion: Conversion) -> Mapping[str, object]:
     if value.get("type") == "disabled":
         return {EFFORT: "none"}
     return {EFFORT: value["maxReasoningEffort"]} if "maxReasoningEffort" in value else {BUDGET: -1}
 
 
-def _read_reasoning(value: object, crossing: Crossing) -> Mapping[str, object]:
+def _read_reasoning(value: object, conversion: Conversion) -> Mapping[str, object]:
     """Read the word of some models, and the object of others."""
     members = json_object(value)
-    return {EFFORT: value} if members is None else read_claude_thinking(members, crossing)
+    return {EFFORT: value} if members is None else read_claude_thinking(members, conversion)
 
 
-def _write_effort(values: Mapping[str, Any], crossing: Crossing) -> object:
+def _write_effort(values: Mapping[str, Any], conversion: Conversion) -> object:
     """Write the member of Converse, which takes an effort for any model."""
-    if _CLAUDE.search(crossing.model_id):
-        return claude_plan(values, crossing.model_id).effort
-    if _NAMED.search(crossing.model_id):
+    if _CLAUDE.search(conversion.model_id):
+        return claude_plan(values, conversion.model_id).effort
+    if _NAMED.search(conversion.model_id):
         return None
-    return effort_of(values, crossing, ("low", "medium", "high", "xhigh", "max"))
+    return effort_of(values, conversion, ("low", "medium", "high", "xhigh", "max"))
 
 
-def _read_format(value: Mapping[str, object], _crossing: Crossing) -> Mapping[str, object]:
+def _read_format(value: Mapping[str, object], _conversion: Conversion) -> Mapping[str, object]:
     structure = json_object(value.get("structure")) or {}
     members = dict(json_object(structure.get("jsonSchema")) or {})
     try:
@@ -124,9 +124,9 @@ def _read_format(value: Mapping[str, object], _crossing: Crossing) -> Mapping[st
     return {"output_schema": schema_of(members)}
 
 
-def _write_format(values: Mapping[str, Any], crossing: Crossing) -> object:
-    schema = only_schema(values, crossing, keeps={"name", "description"})
-    if no_json_mode(schema, crossing):
+def _write_format(values: Mapping[str, Any], conversion: Conversion) -> object:
+    schema = only_schema(values, conversion, keeps={"name", "description"})
+    if no_json_mode(schema, conversion):
         return None
     members: Object = {"schema": json.dumps(schema.json_schema)}
     if schema.name is not None:

@@ -12,8 +12,8 @@ from deltafold.dialects.settings import Count, Flag, ModelConfig, Object, Share,
 from deltafold.dialects.settings_table import (
     AS_MEMBER,
     COMMON,
+    Conversion,
     Counterpart,
-    Crossing,
     SettingTable,
     converted,
     copied,
@@ -52,14 +52,14 @@ class CohereChatConfig(ModelConfig):
     priority: Count | None = None
 
 
-def _read_thinking(value: Mapping[str, object], _crossing: Crossing) -> Mapping[str, object]:
+def _read_thinking(value: Mapping[str, object], _conversion: Conversion) -> Mapping[str, object]:
     if value.get("type") == "disabled":
         return {EFFORT: "none"}
     return {BUDGET: value.get("token_budget") or DYNAMIC}
 
 
-def _write_thinking(values: Mapping[str, Any], crossing: Crossing) -> object:
-    budget = budget_of(values, crossing)
+def _write_thinking(values: Mapping[str, Any], conversion: Conversion) -> object:
+    budget = budget_of(values, conversion)
     if budget is None:
         return None
     if budget == 0:
@@ -67,15 +67,15 @@ def _write_thinking(values: Mapping[str, Any], crossing: Crossing) -> object:
     return {"type": "enabled"} | ({"token_budget": budget} if budget > 0 else {})
 
 
-def _read_format(value: Mapping[str, object], _crossing: Crossing) -> Mapping[str, object]:
+def _read_format(value: Mapping[str, object], _conversion: Conversion) -> Mapping[str, object]:
     if value.get("type") == "text":
         return {}
     schema = json_object(value.get("json_schema", value.get("schema")))
     return {"output_schema": OutputSchema(json_schema=None if schema is None else dict(schema))}
 
 
-def _write_format(values: Mapping[str, Any], crossing: Crossing) -> object:
-    schema = only_schema(values, crossing).json_schema
+def _write_format(values: Mapping[str, Any], conversion: Conversion) -> object:
+    schema = only_schema(values, conversion).json_schema
     return {"type": "json_object"} | ({} if schema is None else {"json_schema": dict(schema)})
 
 

@@ -31,8 +31,8 @@ from deltafold.dialects.settings_table import (
     AS_MEMBER,
     COMMON,
     MODEL_ID,
+    Conversion,
     Counterpart,
-    Crossing,
     SettingTable,
     converted,
     copied,
@@ -96,7 +96,7 @@ _BUDGETS: Final = (
 _LEVELS: Final = ("minimal", "low", "medium", "high", "xhigh")
 
 
-def _read_thinking(value: Mapping[str, object], crossing: Crossing) -> Mapping[str, object]:
+def _read_thinking(value: Mapping[str, object], conversion: Conversion) -> Mapping[str, object]:
     members = {to_camel(name) if "_" in name else name: item for name, item in value.items()}
     found: Object = {}
     if members.get("thinkingBudget") is not None:
@@ -106,26 +106,28 @@ def _read_thinking(value: Mapping[str, object], crossing: Crossing) -> Mapping[s
     if members.get("includeThoughts") is not None:
         found[SUMMARY] = bool(members["includeThoughts"])
     for name in members.keys() - {"thinkingBudget", "thinkingLevel", "includeThoughts"}:
-        crossing.drop(f"thinking.{name}", "a member of this API")
+        conversion.drop(f"thinking.{name}", "a member of this API")
     return found
 
 
-def _write_thinking(values: Mapping[str, Any], crossing: Crossing) -> object:
+def _write_thinking(values: Mapping[str, Any], conversion: Conversion) -> object:
     thinking: Object = {}
     if EFFORT in values or BUDGET in values:
-        is_old = OLD_MODEL.match(crossing.model_id) is not None
-        thinking = _budget(values, crossing) if is_old else _level(values, crossing)
+        is_old = OLD_MODEL.match(conversion.model_id) is not None
+        thinking = _budget(values, conversion) if is_old else _level(values, conversion)
     if SUMMARY in values:
         thinking["includeThoughts"] = values[SUMMARY]
     return thinking or None
 
 
-def _budget(values: Mapping[str, Any], crossing: Crossing) -> Object:
-    limits = next((row for row in _BUDGETS if row[0].search(crossing.model_id)), None)
+def _budget(values: Mapping[str, Any], conversion: Conversion) -> Object:
+    limits = next((row for row in _BUDGETS if row[0].search(conversion.model_id)), None)
     if limits is None:
-        crossing.drop(EFFORT if EFFORT in values else BUDGET, f"{crossing.model_id} cannot think")
+        conversion.drop(
+            EFFORT if EFFORT in values else BUDGET, f"{conversion.model_id} cannot think"
+        )
         return {}
-    budget = budget_of(values, crossing)
+    budget = budget_of(values, conversion)
     if budget is None:
         return {}
     _, least, most = limits
@@ -134,70 +136,70 @@ def _budget(values: Mapping[str, Any], crossing: Crossing) -> Object:
     if budget > 0 or (budget == 0 and not can_stop):
         sent = min(max(budget, least), most)
     if sent != budget:
-        crossing.change(BUDGET, f"{crossing.model_id} takes {least} to {most}: {sent} is sent")
+        conversion.change(BUDGET, f"{conversion.model_id} takes {least} to {most}: {sent} is sent")
     return {"thinkingBudget": sent}
 
 
-def _level(values: Mapping[str, Any], crossing: Crossing) -> Object:
+def _level(values: Mapping[str, Any], conversion: Conversion) -> Object:
     budget = values.get(BUDGET)
     if values.get(EFFORT) is None and budget is not None and budget != 0:
         return {"thinkingBudget": budget}
-    level = effort_of(values, crossing, _LEVELS)
+    level = effort_of(values, conversion, _LEVELS)
     return {} if level is None else {"thinkingLevel": level}
 
 
-def _read_mime_type(value: str, crossing: Crossing) -> Mapping[str, object]:
+def _read_mime_type(value: str, conversion: Conversion) -> Mapping[str, object]:
     if value not in {"application/json", "text/plain"}:
-        crossing.drop("response_mime_type", f"{value} is a form of this API")
+        conversion.drop("response_mime_type", f"{value} is a form of this API")
     return {"output_schema": OutputSchema()} if value == "application/json" else {}
 
 
-def _write_mime_type(values: Mapping[str, Any], _crossing: Crossing) -> object:
+def _write_mime_type(values: Mapping[str, Any], _conversion: Conversion) -> object:
     is_bare = cast("OutputSchema", values["output_schema"]).json_schema is None
     return "application/json" if is_bare else None
 
 
-def _read_schema(value: Mapping[str, object], _crossing: Crossing) -> Mapping[str, object]:
+def _read_schema(value: Mapping[str, object], _conversion: Conversion) -> Mapping[str, object]:
     return {"output_schema": OutputSchema(json_schema=dict(value))}
 
 
-def _write_schema(values: Mapping[str, Any], crossing: Crossing) -> object:
-    return only_schema(values, crossing).json_schema
+def _write_schema(values: Mapping[str, Any], conversion: Conversion) -> object:
+    return only_schema(values, conversion).json_schema
 
 
-def _read_old_schema(value: object, _crossing: Crossing) -> Mapping[str, object]:
+def _read_old_schema(value: object, _conversion: Conversion) -> Mapping[str, object]:
     schema = json_object(json_schema_of(value)) or {}
     return {"output_schema": OutputSchema(json_schema=dict(schema))}
 
 
-def _read_modalities(value: Sequence[str], _crossing: Crossing) -> Mapping[str, object]:
+def _read_modalities(value: Sequence[str], _conversion: Conversion) -> Mapping[str, object]:
     return {"modalities": tuple(word.lower() for word in value)}
 
 
-def _write_modalities(values: Mapping[str, Any], _crossing: Crossing) -> object:
+def _write_modalities(values: Mapping[str, Any], _conversion: Conversion) -> object:
     return tuple(str(word).upper() for word in values["modalities"])
 
 
-def _read_calling(value: Mapping[str, object], crossing: Crossing) -> Mapping[str, object]:
+def _read_calling(value: Mapping[str, object], conversion: Conversion) -> Mapping[str, object]:
     """Read the modes that do not choose a tool in other APIs."""
     members = {to_camel(name) if "_" in name else name: item for name, item in value.items()}
     mode = members.pop("mode", None)
     allowed = cast("list[str]", members.pop("allowedFunctionNames", None) or [])
     for name in members:
-        crossing.drop(f"tool_config.functionCallingConfig.{name}", "a member of this API")
+        conversion.drop(f"tool_config.functionCallingConfig.{name}", "a member of this API")
     if mode != "VALIDATED":
         if mode is not None:
             reason = f"{mode} is a mode of this API"
-            crossing.drop("tool_config.functionCallingConfig.mode", reason)
+            conversion.drop("tool_config.functionCallingConfig.mode", reason)
         return {}
-    crossing.change("tool_config", "VALIDATED becomes auto: elsewhere a tool has `strict`")
+    conversion.change("tool_config", "VALIDATED becomes auto: elsewhere a tool has `strict`")
     return {"tool_choice": ToolChoice(mode="auto", allowed_tools=tuple(allowed))}
 
 
-def _write_seed(values: Mapping[str, Any], crossing: Crossing) -> object:
+def _write_seed(values: Mapping[str, Any], conversion: Conversion) -> object:
     if -(2**31) <= values["seed"] < 2**31:
         return values["seed"]
-    crossing.drop("seed", "gemini takes 32 bits")
+    conversion.drop("seed", "gemini takes 32 bits")
     return None
 
 

@@ -12,8 +12,8 @@ from deltafold.dialects.settings import Count, Flag, ModelConfig, Number, Object
 from deltafold.dialects.settings_table import (
     AS_MEMBER,
     COMMON,
+    Conversion,
     Counterpart,
-    Crossing,
     SettingTable,
     converted,
     copied,
@@ -58,13 +58,13 @@ class OllamaConfig(ModelConfig):
 _LEVELS: Final = ("low", "medium", "high", "max")
 
 
-def _read_think(value: bool | str, _crossing: Crossing) -> Mapping[str, object]:
+def _read_think(value: bool | str, _conversion: Conversion) -> Mapping[str, object]:
     if isinstance(value, str):
         return {EFFORT: value}
     return {BUDGET: DYNAMIC} if value else {EFFORT: "none"}
 
 
-def _write_think(values: Mapping[str, Any], crossing: Crossing) -> object:
+def _write_think(values: Mapping[str, Any], conversion: Conversion) -> object:
     """Write a level to the models that take one, else whether to think.
 
     The server refuses a level of most models ("think value … is not supported for this model").
@@ -72,23 +72,23 @@ def _write_think(values: Mapping[str, Any], crossing: Crossing) -> object:
     budget, effort = values.get(BUDGET), values.get(EFFORT)
     if effort == "none" or (effort is None and budget == 0):
         return False
-    has_levels = "gpt-oss" in crossing.model_id
+    has_levels = "gpt-oss" in conversion.model_id
     if effort is None and budget is not None and budget < 0:
         return True
-    level = effort_of(values, crossing, _LEVELS if has_levels else ())
+    level = effort_of(values, conversion, _LEVELS if has_levels else ())
     if level is None or has_levels:
         return level
-    crossing.change(EFFORT, f"{crossing.model_id} takes no level: true is sent")
+    conversion.change(EFFORT, f"{conversion.model_id} takes no level: true is sent")
     return True
 
 
-def _read_format(value: object, _crossing: Crossing) -> Mapping[str, object]:
+def _read_format(value: object, _conversion: Conversion) -> Mapping[str, object]:
     schema = json_object(value)
     return {"output_schema": OutputSchema(json_schema=None if schema is None else dict(schema))}
 
 
-def _write_format(values: Mapping[str, Any], crossing: Crossing) -> object:
-    schema = only_schema(values, crossing).json_schema
+def _write_format(values: Mapping[str, Any], conversion: Conversion) -> object:
+    schema = only_schema(values, conversion).json_schema
     return "json" if schema is None else dict(schema)
 
 

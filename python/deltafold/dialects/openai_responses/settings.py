@@ -19,8 +19,8 @@ from deltafold.dialects.settings import Flag, ModelConfig, Object, Positive
 from deltafold.dialects.settings_table import (
     AS_MEMBER,
     COMMON,
+    Conversion,
     Counterpart,
-    Crossing,
     SettingTable,
     converted,
     copied,
@@ -75,24 +75,24 @@ class OpenAIResponsesConfig(ModelConfig):
 _LOGPROBS: Final = "message.output_text.logprobs"
 
 
-def _read_include(value: Sequence[str], crossing: Crossing) -> Mapping[str, object]:
+def _read_include(value: Sequence[str], conversion: Conversion) -> Mapping[str, object]:
     others = [word for word in value if word != _LOGPROBS]
     if others:
-        crossing.drop(f"include ({', '.join(others)})", "items of this API")
+        conversion.drop(f"include ({', '.join(others)})", "items of this API")
     return {"logprobs": True} if _LOGPROBS in value else {}
 
 
-def _write_include(values: Mapping[str, Any], crossing: Crossing) -> object:
-    return (_LOGPROBS,) if write_logprobs(values, crossing) else None
+def _write_include(values: Mapping[str, Any], conversion: Conversion) -> object:
+    return (_LOGPROBS,) if write_logprobs(values, conversion) else None
 
 
-def _read_summary(value: object, crossing: Crossing) -> Mapping[str, object]:
+def _read_summary(value: object, conversion: Conversion) -> Mapping[str, object]:
     if value != "auto":
-        crossing.change(SUMMARY, f"the length {value} is a word of this API")
+        conversion.change(SUMMARY, f"the length {value} is a word of this API")
     return {SUMMARY: True}
 
 
-def _write_summary(values: Mapping[str, Any], _crossing: Crossing) -> object:
+def _write_summary(values: Mapping[str, Any], _conversion: Conversion) -> object:
     return "auto" if values[SUMMARY] else None
 
 

@@ -39,7 +39,7 @@ enum Body {
     Unknown(BodySniffer),
     Framed(Framer),
     /// An HTML or XML page, its first bytes kept.
-    Page(Vec<u8>),
+    HtmlPage(Vec<u8>),
     /// The body of an HTTP refusal, its first [`BODY_BYTES`] kept.
     Refused(Vec<u8>),
 }
@@ -168,7 +168,7 @@ impl Decoder {
         }
         match &mut self.body {
             Body::Framed(_) => self.framed(bytes, out),
-            Body::Page(page) => keep(page, bytes),
+            Body::HtmlPage(page) => keep(page, bytes),
             Body::Refused(body) => {
                 let room = BODY_BYTES.saturating_sub(body.len());
                 body.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
@@ -206,7 +206,7 @@ impl Decoder {
             None => {}
             Some(BodyKind::Framed(framing)) => self.settle(framing, out),
             // All bytes before the page are white space.
-            Some(BodyKind::Page) => self.body = Body::Page(Vec::new()),
+            Some(BodyKind::HtmlPage) => self.body = Body::HtmlPage(Vec::new()),
             Some(BodyKind::Compressed) => {
                 let message =
                     "the body is compressed (gzip); the transport must undo the content encoding";
@@ -228,7 +228,7 @@ impl Decoder {
             return;
         }
         match &mut self.body {
-            Body::Page(page) => {
+            Body::HtmlPage(page) => {
                 let page = String::from_utf8_lossy(page).into_owned();
                 return self.core.not_a_stream(out, &page);
             }

@@ -28,7 +28,7 @@ pub enum BodyKind {
     /// Events in this framing.
     Framed(Framing),
     /// An HTML or XML page.
-    Page,
+    HtmlPage,
     /// gzip data: the transport did not undo the content encoding.
     Compressed,
 }
@@ -65,7 +65,7 @@ impl BodySniffer {
             _ if self.bracket => Framing::Sse,
             // The bytes of a BOM are ignored too.
             0xEF | 0xBB | 0xBF => return None,
-            b'<' => return Some(BodyKind::Page),
+            b'<' => return Some(BodyKind::HtmlPage),
             0x1F => return Some(BodyKind::Compressed),
             b'[' => {
                 self.bracket = true;

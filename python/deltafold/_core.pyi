@@ -64,6 +64,7 @@ __all__ = [
     "classify_refusal",
     "decode_body",
     "detect_dialects",
+    "dialect_content_type",
     "dialect_names",
     "encode_body",
     "encode_choices_body",
@@ -689,6 +690,7 @@ def encode_choices_body(
     target: str, assemblers: dict[int, MessageAssembler], /, **options: Unpack[EncoderOptions]
 ) -> tuple[int, dict[str, str], bytes, list[EncoderNote]] | None: ...
 def dialect_names() -> list[str]: ...
+def dialect_content_type(dialect: str) -> str | None: ...
 
 @type_check_only
 class _ClassifiedRefusal(TypedDict):

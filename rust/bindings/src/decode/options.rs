@@ -36,6 +36,12 @@ pub(crate) fn dialect_names() -> Vec<&'static str> {
     REGISTRY.iter().map(|row| row.name).collect()
 }
 
+/// Return the content type of the bodies of a dialect, `None` for an unknown dialect.
+#[pyfunction]
+pub(crate) fn dialect_content_type(dialect: &str) -> Option<&'static str> {
+    dialect::find(dialect).map(|row| row.framing.content_type())
+}
+
 /// Return the names of all markups: the notations of model families for reasoning and tool calls in plain text.
 ///
 /// >>> "hermes" in deltafold.markup_names()

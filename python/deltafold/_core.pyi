@@ -2,7 +2,6 @@
 
 from collections.abc import (
     Callable,
-    Iterable,
     Mapping,
     Sequence,
 )
@@ -29,7 +28,7 @@ from deltafold.contract.kinds import DeltaKind, ErrorCode, FinishReason
 from deltafold.contract.usage import Usage
 from deltafold.errors.model_error import ModelError
 from deltafold.message.messages import Message, MessagePart, Role
-from deltafold.streams.core import DecoderOptions, Status
+from deltafold.streams.core import ChoicesOptions, DecoderOptions, Status
 from deltafold.streams.encoded import EncoderNote, EncoderOptions
 
 __all__ = [
@@ -64,6 +63,7 @@ __all__ = [
     "classify_refusal",
     "decode_body",
     "detect_dialects",
+    "dialect_content_type",
     "dialect_names",
     "encode_body",
     "encode_choices_body",
@@ -281,40 +281,12 @@ class Decoder:
         cls,
         dialect: str,
         *,
-        run_id: str | None = None,
-        model_id: str | None = None,
-        request_id: str | None = None,
-        status: int = 200,
-        headers: Mapping[str, str] | None = None,
-        tools: Iterable[object] | None = None,
-        markup: str | None = None,
-        starts_in_thinking: bool = False,
-        tool_names: Mapping[str, str] | None = None,
         choice: int | Literal["joined"] = 0,
-        provider_raw: bool = False,
-        logprobs: bool = False,
-        limits: Limits | None = None,
-        clock: Callable[[], datetime] | None = None,
+        **options: Unpack[ChoicesOptions],
     ) -> Self: ...
     @overload
     def __new__(  # type: ignore[misc]  # of another class, as no `choice` of a number is
-        cls,
-        dialect: str,
-        *,
-        run_id: str | None = None,
-        model_id: str | None = None,
-        request_id: str | None = None,
-        status: int = 200,
-        headers: Mapping[str, str] | None = None,
-        tools: Iterable[object] | None = None,
-        markup: str | None = None,
-        starts_in_thinking: bool = False,
-        tool_names: Mapping[str, str] | None = None,
-        choice: Literal["all"],
-        provider_raw: bool = False,
-        logprobs: bool = False,
-        limits: Limits | None = None,
-        clock: Callable[[], datetime] | None = None,
+        cls, dialect: str, *, choice: Literal["all"], **options: Unpack[ChoicesOptions]
     ) -> ChoicesDecoder: ...
     @property
     def dialect(self) -> str: ...
@@ -347,24 +319,7 @@ class Decoder:
 
 @final
 class ChoicesDecoder:
-    def __new__(
-        cls,
-        dialect: str,
-        *,
-        run_id: str | None = None,
-        model_id: str | None = None,
-        request_id: str | None = None,
-        status: int = 200,
-        headers: Mapping[str, str] | None = None,
-        tools: Iterable[object] | None = None,
-        markup: str | None = None,
-        starts_in_thinking: bool = False,
-        tool_names: Mapping[str, str] | None = None,
-        provider_raw: bool = False,
-        logprobs: bool = False,
-        limits: Limits | None = None,
-        clock: Callable[[], datetime] | None = None,
-    ) -> Self: ...
+    def __new__(cls, dialect: str, **options: Unpack[ChoicesOptions]) -> Self: ...
     @property
     def dialect(self) -> str: ...
     @property
@@ -689,6 +644,7 @@ def encode_choices_body(
     target: str, assemblers: dict[int, MessageAssembler], /, **options: Unpack[EncoderOptions]
 ) -> tuple[int, dict[str, str], bytes, list[EncoderNote]] | None: ...
 def dialect_names() -> list[str]: ...
+def dialect_content_type(dialect: str) -> str | None: ...
 
 @type_check_only
 class _ClassifiedRefusal(TypedDict):

@@ -23,9 +23,6 @@ from deltafold.models.call_inputs import Messages, Tools
 
 __all__ = ["Trajectory", "collect"]
 
-_TOGETHER: Final = frozenset({"openai-chat", "mistral", "gemini"})
-"""Dialects whose requests ask for several answers (`candidate_count`)."""
-
 _FIRST_WAIT: Final = 0.5
 _LONGEST_WAIT: Final = 60.0
 
@@ -157,7 +154,9 @@ class _Collecting:
         params: dict[str, Any],
     ) -> None:
         self._model = model
-        self._units = _units(prompts, n, together=model.dialect in _TOGETHER)
+        # One request asks for several answers in protocols that have this setting.
+        together = "candidate_count" in model.row.settings
+        self._units = _units(prompts, n, together=together)
         self._taking = asyncio.Lock()
         self._retries = retries
         self._tools = tools

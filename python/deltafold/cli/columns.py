@@ -10,6 +10,7 @@ target appears when all rows are in it.
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, Self
@@ -20,23 +21,12 @@ from deltafold.cli.recorded import UNREADABLE, Recorded, files_below, recorded_i
 from deltafold.cli.stats import print_summary
 from deltafold.contract.exceptions import MisuseError
 from deltafold.contract.usage import Usage
+from deltafold.dialects import DIALECTS
 from deltafold.message.cost import cost_of
+from deltafold.models.vendors import VENDORS
 
 _BATCH_BYTES: Final = 32 << 20
 _BATCH_ROWS: Final = 10_000
-
-OWN_VENDORS: Final = {
-    "anthropic-messages": "anthropic",
-    "bedrock-converse": "bedrock",
-    "bedrock-invoke": "bedrock",
-    "cohere-chat": "cohere",
-    "gemini": "google",
-    "gemini-interactions": "google",
-    "mistral": "mistral",
-    "openai-chat": "openai",
-    "openai-responses": "openai",
-}
-"""Vendor whose prices a stream has, by its dialect, unless the caller names another."""
 
 
 def fold_to_parquet(names: list[str], target: str, dialect: str | None, vendor: str | None) -> int:
@@ -148,10 +138,23 @@ class _Rows:
         costs: list[float | None] = []
         columns = (messages.field(name).to_pylist() for name in ("dialect", "model_id", "usage"))
         for dialect, model_id, usage in zip(*columns, strict=True):
-            vendor = self._vendor or OWN_VENDORS.get(dialect, "")
+            vendor = self._vendor or _own_vendor(dialect)
             counted = None if usage is None else Usage.model_construct(**usage)
             costs.append(cost_of(counted, vendor, model_id or "").usd)
         return costs
+
+
+@cache
+def _own_vendor(dialect: str) -> str:
+    """Return the vendor whose prices a stream has, unless the caller names another.
+
+    A dialect that is only decoded has no author: it has the prices of the first vendor that lists
+    it.
+    """
+    row = DIALECTS.get(dialect)
+    if row is not None:
+        return row.author
+    return next((one.name for one in VENDORS.values() if dialect in one.addresses), "")
 
 
 @contextmanager

@@ -9,7 +9,7 @@ test.  The rows alone import no model of pydantic; a folder is imported when its
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache
 from importlib import import_module
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from deltafold.contract.exceptions import MisuseError
 from deltafold.dialects.capability import Capability
+from deltafold.dialects.mechanism import Mechanism
 
 if TYPE_CHECKING:
     from deltafold.dialects.migration import Migrated, Side
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 
 _ALL: Final = frozenset(Capability)
 _NO_CACHING: Final = _ALL - {Capability.CACHING}
+
+_OF_OPENAI: Final = Mechanism(has_name=True, has_strict=True, keeps_limits=True)
+_OF_CLAUDE: Final = Mechanism(is_closed=True, is_recursive=False)
 
 
 class Rule(StrEnum):
@@ -50,6 +54,20 @@ class Rule(StrEnum):
     USER_FIRST = "user_first"
 
 
+class Continuing(StrEnum):
+    """Rule about requests that end with the beginning of an answer, which the model continues.
+
+    Attributes:
+        ALWAYS: every model of the protocol continues it.
+        BY_MODEL: the model decides.
+        BY_VENDOR: the vendor decides (`Vendor.continuing_segment`).
+    """
+
+    ALWAYS = "always"
+    BY_MODEL = "by_model"
+    BY_VENDOR = "by_vendor"
+
+
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """One row of the registry.
@@ -63,6 +81,9 @@ class Dialect:
         path: path of a request below the vendor's address; "" if the path depends on the model.
         capabilities: the capabilities that requests of this dialect can ask for.
         rules: the rules about histories that not all protocols have.
+        mechanism: the mechanism that holds an answer to a schema, None without one.
+        continuing: who decides whether a model continues an answer that broke off.
+        repeats: whether answers may begin with the text that they continue.
         folder: the folder below `dialects/`; "" derives it from the name.
     """
 
@@ -74,6 +95,9 @@ class Dialect:
     path: str = ""
     capabilities: frozenset[Capability] = _ALL
     rules: frozenset[Rule] = frozenset()
+    mechanism: Mechanism | None = None
+    continuing: Continuing = Continuing.BY_VENDOR
+    repeats: bool = False
     folder: str = ""
 
     def __post_init__(self) -> None:
@@ -212,8 +236,16 @@ DIALECTS: Final[Mapping[str, Dialect]] = {
                     Rule.NO_EMPTY_TEXT,
                 }
             ),
+            mechanism=_OF_CLAUDE,
+            continuing=Continuing.BY_MODEL,
         ),
-        Dialect("openai-chat", "OpenAIChatConfig", "openai", path="/chat/completions"),
+        Dialect(
+            "openai-chat",
+            "OpenAIChatConfig",
+            "openai",
+            path="/chat/completions",
+            mechanism=_OF_OPENAI,
+        ),
         Dialect(
             "openai-responses",
             "OpenAIResponsesConfig",
@@ -222,6 +254,7 @@ DIALECTS: Final[Mapping[str, Dialect]] = {
             rules=frozenset(
                 {Rule.PAIRED_SERVER_TOOLS, Rule.SIGNED_THINKING, Rule.REASONING_WITH_ITEMS}
             ),
+            mechanism=_OF_OPENAI,
         ),
         Dialect(
             "gemini",
@@ -229,6 +262,7 @@ DIALECTS: Final[Mapping[str, Dialect]] = {
             "google",
             key_header="x-goog-api-key",
             rules=frozenset({Rule.PAIRED_SERVER_TOOLS, Rule.SIGNED_THINKING, Rule.USER_FIRST}),
+            mechanism=Mechanism(),
         ),
         Dialect(
             "bedrock-converse",
@@ -242,10 +276,24 @@ DIALECTS: Final[Mapping[str, Dialect]] = {
                     Rule.NO_EMPTY_TEXT,
                 }
             ),
+            mechanism=replace(_OF_CLAUDE, has_name=True),
+            continuing=Continuing.BY_MODEL,
         ),
-        Dialect("ollama", "OllamaConfig", "ollama", path="/api/chat", capabilities=_NO_CACHING),
         Dialect(
-            "cohere-chat", "CohereChatConfig", "cohere", path="/v2/chat", capabilities=_NO_CACHING
+            "ollama",
+            "OllamaConfig",
+            "ollama",
+            path="/api/chat",
+            capabilities=_NO_CACHING,
+            mechanism=Mechanism(takes_tools=False),
+        ),
+        Dialect(
+            "cohere-chat",
+            "CohereChatConfig",
+            "cohere",
+            path="/v2/chat",
+            capabilities=_NO_CACHING,
+            mechanism=Mechanism(is_closed=True, takes_tools=False),
         ),
         Dialect(
             "mistral",
@@ -254,6 +302,9 @@ DIALECTS: Final[Mapping[str, Dialect]] = {
             path="/chat/completions",
             capabilities=_NO_CACHING,
             rules=frozenset({Rule.SIGNED_THINKING}),
+            mechanism=_OF_OPENAI,
+            continuing=Continuing.ALWAYS,
+            repeats=True,
         ),
     )
 }

@@ -24,6 +24,7 @@ from deltafold.gateway.client_requests import ClientRequest, read_request, refus
 from deltafold.gateway.fetched_files import FileFetcher, with_files
 from deltafold.gateway.hooks import AnswerOptions, OnDelta, OnMessage, OnRequest
 from deltafold.gateway.loopback import is_local
+from deltafold.gateway.protocols import PROTOCOLS, ClientProtocol
 from deltafold.gateway.recorded_models import ReplayTable
 from deltafold.gateway.recording_pages import inspect_routes
 from deltafold.gateway.response_store import MemoryStore, ResponseStore
@@ -103,15 +104,14 @@ def create_app(
                 await fetcher.aclose()
 
     routes = [
-        Route("/v1/chat/completions", gateway.answers("openai-chat"), methods=["POST"]),
-        Route("/v1/responses", gateway.answers("openai-responses"), methods=["POST"]),
-        Route("/v1/messages", gateway.answers("anthropic-messages"), methods=["POST"]),
+        *(
+            Route(path, gateway.answers(row), methods=["POST"])
+            for row in PROTOCOLS.values()
+            for path in row.paths
+        ),
         Route("/v1/messages/count_tokens", gateway.count_tokens, methods=["POST"]),
         Route("/v1/models", gateway.list_models),
         Route("/v1beta/models", gateway.list_models),
-        # google-genai 3 calls version v1, earlier ones v1beta.
-        Route("/v1/models/{call:path}", _Endpoint(gateway.gemini), methods=["POST"]),
-        Route("/v1beta/models/{call:path}", _Endpoint(gateway.gemini), methods=["POST"]),
         Route("/health", _health),
     ]
     if isinstance(table, ReplayTable):
@@ -175,22 +175,21 @@ class _Gateway:
         self._max_body_bytes = max_body_bytes
         self._allow_anyone = allow_anyone
 
-    def answers(self, protocol: str) -> "_Endpoint":
+    def answers(self, protocol: ClientProtocol) -> "_Endpoint":
         """Return the endpoint of a protocol."""
 
         async def answer(request: Request) -> Response:
-            return await self._answer(request, protocol, None, None)
+            return await self._answer(request, protocol.name, None, None)
 
-        return _Endpoint(answer)
+        async def answer_call(request: Request) -> Response:
+            name, _, method = str(request.path_params["call"]).rpartition(":")
+            if method not in protocol.methods:
+                known = " and ".join(protocol.methods)
+                message = f"there is no method {method!r}; there are {known}"
+                return error_response(refusal(message, ErrorCode.NOT_FOUND, 404), protocol.name)
+            return await self._answer(request, protocol.name, name, protocol.methods[method])
 
-    async def gemini(self, request: Request) -> Response:
-        """Answer `models/{model}:generateContent` and `:streamGenerateContent`."""
-        name, _, method = str(request.path_params["call"]).rpartition(":")
-        if method not in {"generateContent", "streamGenerateContent"}:
-            message = f"there is no method {method!r}; there are generateContent and"
-            error = refusal(f"{message} streamGenerateContent", ErrorCode.NOT_FOUND, 404)
-            return error_response(error, "gemini")
-        return await self._answer(request, "gemini", name, method == "streamGenerateContent")
+        return _Endpoint(answer_call if protocol.methods else answer)
 
     async def count_tokens(self, request: Request) -> Response:
         """Answer with an estimate: the upstream counts tokens only in its answers."""
@@ -229,7 +228,7 @@ class _Gateway:
     async def _answer(
         self, request: Request, protocol: str, model_id: str | None, streams: bool | None
     ) -> Response:
-        is_array = protocol == "gemini" and request.query_params.get("alt") != "sse"
+        is_array = request.query_params.get("alt") != "sse"
         try:
             self._admit(request)
             asked = read_request(

@@ -15,48 +15,12 @@ from deltafold.contract.kinds import ErrorCode
 from deltafold.dialects import parse_request
 from deltafold.dialects.reader import ParsedRequest
 from deltafold.errors.model_error import ModelError
+from deltafold.gateway.protocols import protocol_of
 from deltafold.message.messages import Message
 from deltafold.streams.encoded import EncoderOptions
 
-PROTOCOLS: Final = ("openai-chat", "openai-responses", "anthropic-messages", "gemini")
-"""Protocols that clients may speak."""
-
-
-_FORWARDED: Final[Mapping[str, tuple[str, ...]]] = {"anthropic-messages": ("anthropic-beta",)}
-"""Headers that belong to the body: members of a beta are refused without its name."""
-
-_CONVERSATION: Final = {
-    "anthropic-messages": "messages",
-    "gemini": "contents",
-    "openai-chat": "messages",
-}
-"""Members that a request must have; one of Responses may continue a response without `input`."""
-
-_REPEATED: Final[Mapping[str, object]] = {
-    "background": False,
-    "completed_at": None,
-    "frequency_penalty": 0.0,
-    "max_output_tokens": None,
-    "max_tool_calls": None,
-    "metadata": {},
-    "parallel_tool_calls": True,
-    "presence_penalty": 0.0,
-    "prompt_cache_key": None,
-    "reasoning": None,
-    "safety_identifier": None,
-    "service_tier": "default",
-    "temperature": 1.0,
-    "text": {"format": {"type": "text"}},
-    "tool_choice": "auto",
-    "top_logprobs": 0,
-    "top_p": 1.0,
-    "truncation": "disabled",
-}
-"""Members of a response object that repeat the request, and their values where it is silent.
-
-Instructions and tools are left out: agents send tens of kilobytes of them, which each of three
-events would carry. Source: `ResponseResource` of the Open Responses specification.
-"""
+_PREVIOUS: Final = "previous_response_id"
+"""Member of a request that continues a response."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +80,7 @@ def read_request(
     ('m', False)
 
     Args:
-        protocol: one of `PROTOCOLS`.
+        protocol: a name of `protocols.py`.
         body: the body of the request.
         model_id: the model, if the path names it (gemini).
         streams: whether the answer is streamed, if the path decides (gemini).
@@ -134,12 +98,12 @@ def read_request(
     if not isinstance(given, dict):
         raise refusal(f"the body must be an object, not {type(given).__name__}")
     members = cast("dict[str, object]", given)
-    conversation = _CONVERSATION.get(protocol)
-    if conversation is not None and members.get(conversation) is None:
-        raise refusal(f"{conversation}: the request has no conversation")
-    previous = members.pop("previous_response_id", None)
+    row = protocol_of(protocol)
+    if row.conversation and members.get(row.conversation) is None:
+        raise refusal(f"{row.conversation}: the request has no conversation")
+    own = {name: value for name, value in members.items() if name != _PREVIOUS}
     try:
-        parsed = parse_request(members, protocol, model_id=model_id)
+        parsed = parse_request(own, protocol, model_id=model_id)
     except ValueError as error:
         raise refusal(str(error)) from error
     named = parsed.config.get("model_id")
@@ -147,48 +111,21 @@ def read_request(
         raise refusal("model: the request names no model")
     streamed = bool(parsed.stream) if streams is None else streams
     options: EncoderOptions = {"model_id": named, "envelope": True, "tools": parsed.client_tools}
-    if protocol == "openai-chat":
-        options["include_usage"] = not streamed or _wants_usage(members)
-        options["signatures"] = "reasoning_details"
+    options |= row.options(members, streamed)
     if is_codex:
         options["codex"] = True
-    is_responses = protocol == "openai-responses"
-    stores = is_responses and members.get("store") is not False
-    if is_responses:
-        known = {"previous_response_id": previous, "store": stores}
-        options["response_fields"] = _repeated(members) | known
+    previous = members.get(_PREVIOUS)
     return ClientRequest(
         protocol,
-        "gemini-array" if protocol == "gemini" and is_array else protocol,
+        (is_array and row.array_target) or protocol,
         named,
         parsed,
         streamed,
         options,
         previous if isinstance(previous, str) else None,
-        stores,
-        {
-            name: headers[name]
-            for name in _FORWARDED.get(protocol, ())
-            if headers is not None and name in headers
-        },
+        row.stores and members.get("store") is not False,
+        {name: headers[name] for name in row.forwarded if headers is not None and name in headers},
     )
-
-
-def _repeated(members: Mapping[str, object]) -> dict[str, object]:
-    """Return what a response object repeats of its request: all but what can be long."""
-    given = {name: members.get(name) for name in _REPEATED}
-    return {name: _REPEATED[name] if value is None else value for name, value in given.items()}
-
-
-def _wants_usage(body: Mapping[str, object]) -> bool:
-    """Return whether a Chat request asks for the chunk of usage.
-
-    Source: "stream_options" of OpenAI's reference of Chat Completions.
-    """
-    options = body.get("stream_options")
-    if not isinstance(options, Mapping):
-        return False
-    return cast("Mapping[str, object]", options).get("include_usage") is True
 
 
 def refusal(

@@ -14,6 +14,7 @@ from deltafold.errors.model_error import ModelError
 from deltafold.gateway.chunks import whole_answers
 from deltafold.gateway.client_requests import ClientRequest, refusal
 from deltafold.gateway.origins import with_origins
+from deltafold.gateway.protocols import protocol_of
 from deltafold.gateway.table import Upstream
 from deltafold.message.messages import Message
 from deltafold.streams.delta_streams import AsyncDeltaStream
@@ -57,9 +58,9 @@ def open_stream(
             settings["extra_headers"] = _joined_headers(
                 model.get_config().extra_headers, asked.headers
             )
-        is_translated = asked.protocol == "gemini" and model.dialect != asked.protocol
+        in_pieces = protocol_of(asked.protocol).in_pieces and model.dialect != asked.protocol
         stream: AsyncDeltaStream = model.stream(
-            list(whole_answers(asked.messages)) if is_translated else asked.messages,
+            list(whole_answers(asked.messages)) if in_pieces else asked.messages,
             asked.parsed.tools or None,
             repair="auto",
             tee=tee,

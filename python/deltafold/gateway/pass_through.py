@@ -12,6 +12,7 @@ from typing import Final
 
 from deltafold.gateway.client_requests import ClientRequest
 from deltafold.gateway.origins import is_at_home
+from deltafold.gateway.protocols import protocol_of
 from deltafold.gateway.table import Upstream
 from deltafold.transports.response_info import ResponseInfo
 
@@ -19,15 +20,6 @@ from deltafold.transports.response_info import ResponseInfo
 # Source: "event stream interpretation" of the HTML standard.
 _ENDS: Final = (b"\n\n", b"\r\n\r\n", b"\r\r")
 _OVERLAP: Final = 3
-
-_CLOSING: Final = {
-    "openai-chat": (b"[DONE]", b"data: [DONE]\n\n"),
-    "anthropic-messages": (
-        b"message_stop",
-        b'event: message_stop\ndata: {"type":"message_stop"}\n\n',
-    ),
-}
-"""The event that some protocols have after the one with which a stream is complete."""
 
 KEEP_ALIVE: Final = b": keep-alive\n\n"
 """A comment, which every reader of server-sent events skips."""
@@ -56,7 +48,7 @@ class PassedBytes:
     __slots__ = ("_before", "_closing", "_last", "_part", "_whole")
 
     def __init__(self, protocol: str) -> None:
-        self._closing = _CLOSING.get(protocol)
+        self._closing = protocol_of(protocol).closing
         self._whole: list[bytes] = []
         self._part: list[bytes] = []
         self._last = self._before = b""

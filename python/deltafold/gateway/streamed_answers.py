@@ -17,10 +17,10 @@ from typing import Any, Final
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from deltafold._core import DeltaBatch, Encoder, MessageDelta
+from deltafold._core import DeltaBatch, Encoder, MessageDelta, dialect_content_type
 from deltafold.contract.kinds import ErrorCode
 from deltafold.errors.model_error import ModelError
-from deltafold.gateway.client_requests import PROTOCOLS, ClientRequest
+from deltafold.gateway.client_requests import ClientRequest
 from deltafold.gateway.guarded_text import Guard
 from deltafold.gateway.hooks import AnswerOptions
 from deltafold.gateway.model_call import next_upstream, open_rest, open_stream
@@ -29,6 +29,8 @@ from deltafold.gateway.spliced import Splice
 from deltafold.gateway.table import Upstream
 from deltafold.message.fallbacks import declined_calls
 from deltafold.streams.encoded import encode_error
+
+_SSE: Final = "text/event-stream"
 
 _NOT_OF_THE_UPSTREAM: Final = {
     ErrorCode.TIMEOUT,
@@ -206,7 +208,7 @@ class StreamedResponse(Response):
         self._upstream, self._stream = rest
         splice.continue_after(partial, self._upstream.model.dialect)
         count = len(partial.text)
-        if self._asked.target in PROTOCOLS:  # others have no comments
+        if dialect_content_type(self._asked.target) == _SSE:  # others have no comments
             data += b": the answer broke off after %d characters; another goes on\n\n" % count
         await self._put(data)
         return True

@@ -16,6 +16,7 @@ from typing import Final, cast
 
 from deltafold.contract.exceptions import MisuseError
 from deltafold.contract.usage import sum_of_usage
+from deltafold.dialects import DIALECTS, Continuing
 from deltafold.dialects.reasoning import claude_version, is_claude_thinking
 from deltafold.dialects.settings import ModelConfig
 from deltafold.message.messages import Message, MessagePart, Role, TextPart
@@ -23,17 +24,8 @@ from deltafold.message.messages import Message, MessagePart, Role, TextPart
 CONTINUED: Final = "continued"
 """Code of the warning of a joined message."""
 
-_BY_MODEL: Final = frozenset({"anthropic-messages", "bedrock-converse"})
-"""Dialects in which the model decides whether a request may end with an answer."""
-
 _LAST_CLAUDE: Final = (4, 5)
 """Newest version of Claude that continues an answer; later ones refuse the request."""
-
-_ALWAYS: Final = frozenset({"mistral"})
-"""Dialects in which every model continues an answer."""
-
-_REPEATS: Final = frozenset({"mistral"})
-"""Dialects whose answers may begin with the text that they continue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +51,11 @@ class Continuable:
     def _obstacle(self) -> str | None:
         if self.config.output_schema is not None:
             return "the request asks for JSON"
-        if self.dialect in _ALWAYS:
+        row = DIALECTS.get(self.dialect)
+        continuing = None if row is None else row.continuing
+        if continuing is Continuing.ALWAYS:
             return None
-        if self.dialect in _BY_MODEL:
+        if continuing is Continuing.BY_MODEL:
             version = claude_version(self.config.model_id)
             if version is None or version > _LAST_CLAUDE:
                 return f"{self.config.model_id} is not known to continue an answer"
@@ -102,7 +96,8 @@ def _obstacle_of(message: Message) -> str | None:
 
 def may_repeat(dialect: str) -> bool:
     """Return whether answers of a dialect may begin with the text that they continue."""
-    return dialect in _REPEATS
+    row = DIALECTS.get(dialect)
+    return row is not None and row.repeats
 
 
 def joined(partial: Message, dialect: str, rest: Message | None) -> Message:

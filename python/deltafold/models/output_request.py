@@ -11,54 +11,20 @@ Source: the guides of the providers to structured outputs (read 2026-11).
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final, Generic
 
 from deltafold.contract.exceptions import MisuseError
+from deltafold.dialects import DIALECTS
+from deltafold.dialects.mechanism import Mechanism
 from deltafold.dialects.reasoning import claude_version, is_claude_thinking
 from deltafold.dialects.settings import ModelConfig
+from deltafold.models.vendors import VENDORS
 from deltafold.specs.output_schema import OutputSchema
 from deltafold.specs.strict_schema import LIMITS, strict_schema
 from deltafold.specs.tool_specs import ToolChoice, ToolSpec
 from deltafold.streams.output_streams import Expected
 from deltafold.streams.outputs import Output, P, T
-
-
-@dataclass(frozen=True, slots=True)
-class Mechanism:
-    """Form of a schema that a provider accepts.
-
-    Attributes:
-        has_name: whether the request has a name and a description of the schema.
-        has_strict: whether the request has the member `strict`.
-        is_closed: whether the provider refuses a schema outside its strict subset.
-        keeps: the limits of values that the strict subset has.
-        is_recursive: whether the strict subset has recursive definitions.
-        takes_tools: whether one request can have a schema and tools.
-    """
-
-    has_name: bool = False
-    has_strict: bool = False
-    is_closed: bool = False
-    keeps: frozenset[str] = frozenset()
-    is_recursive: bool = True
-    takes_tools: bool = True
-
-
-_OF_OPENAI: Final = Mechanism(has_name=True, has_strict=True, keeps=LIMITS)
-_OF_CLAUDE: Final = Mechanism(is_closed=True, is_recursive=False)
-
-MECHANISMS: Final[Mapping[str, Mechanism]] = {
-    "openai-chat": _OF_OPENAI,
-    "openai-responses": _OF_OPENAI,
-    "mistral": _OF_OPENAI,
-    "anthropic-messages": _OF_CLAUDE,
-    "bedrock-converse": replace(_OF_CLAUDE, has_name=True),
-    "gemini": Mechanism(),
-    "ollama": Mechanism(takes_tools=False),
-    "cohere-chat": Mechanism(is_closed=True, takes_tools=False),
-}
-"""Mechanism of each dialect; a dialect that is not here has none."""
 
 _FIRST_CLAUDE: Final = (4, 5)
 """Oldest version of Claude that follows a schema."""
@@ -70,15 +36,6 @@ _ON_BEDROCK: Final = re.compile(
 
 _OLD_GEMINI: Final = re.compile(r"gemini-(?:1|2)\.")
 """Models of Gemini that refuse a schema beside tools."""
-
-_WITHOUT: Final = frozenset({"deepseek", "local", "zai"})
-"""Vendors of openai-chat that follow no schema."""
-
-_WITHOUT_TOOLS: Final = frozenset({"groq", "ollama"})
-"""Vendors of openai-chat that do not combine a schema with tools."""
-
-_NO_CHOICE: Final = frozenset({"local", "ollama", "zai"})
-"""Vendors that cannot be asked for a call of a tool."""
 
 _PURPOSE: Final = "Return the final answer as the arguments of this tool."
 
@@ -116,10 +73,11 @@ def output_request(
         ValueError: `strict` is set, and the provider's strict subset cannot express the type.
         MisuseError: the mode is "schema", and the provider has no mechanism.
     """
+    row = VENDORS.get(vendor)
     mechanism = None if output.mode == "tool" else mechanism_of(dialect, vendor, config.model_id)
     if output.mode == "auto" and mechanism is not None and has_tools:
         is_refused = dialect == "gemini" and _OLD_GEMINI.search(config.model_id) is not None
-        if is_refused or not mechanism.takes_tools or vendor in _WITHOUT_TOOLS:
+        if is_refused or not mechanism.takes_tools or (row and not row.schema_beside_tools):
             mechanism = None
     schema = None if mechanism is None else _schema_for(output, mechanism)
     if schema is not None:
@@ -134,7 +92,7 @@ def output_request(
         parameter_schema=output.json_schema,
     )
     choice = None
-    if vendor not in _NO_CHOICE and not is_claude_thinking(config):
+    if (row is None or row.takes_tool_choice) and not is_claude_thinking(config):
         is_alone = not has_tools and dialect != "cohere-chat"  # it cannot name a tool
         choice = ToolChoice.tool(output.name) if is_alone else ToolChoice(mode="required")
     return OutputRequest(Expected(output, output.name), {"output_schema": None}, tool, choice)
@@ -146,16 +104,18 @@ def mechanism_of(dialect: str, vendor: str, model_id: str) -> Mechanism | None:
     >>> mechanism_of("anthropic-messages", "anthropic", "claude-3-7-sonnet-latest") is None
     True
     """
-    if vendor in _WITHOUT:
+    row = VENDORS.get(vendor)
+    if row is not None and not row.follows_schema:
         return None
     version = claude_version(model_id)
     if version is not None and version < _FIRST_CLAUDE and dialect in _CLAUDE_DIALECTS:
         return None
     if dialect == "bedrock-converse" and "claude" not in model_id:
-        return MECHANISMS[dialect] if _ON_BEDROCK.search(model_id) else None
+        return DIALECTS[dialect].mechanism if _ON_BEDROCK.search(model_id) else None
     if dialect == "anthropic-messages" and "claude" not in model_id and vendor != "anthropic":
         return None
-    return MECHANISMS.get(dialect)
+    protocol = DIALECTS.get(dialect)
+    return None if protocol is None else protocol.mechanism
 
 
 _CLAUDE_DIALECTS: Final = frozenset({"anthropic-messages", "bedrock-converse"})
@@ -170,7 +130,7 @@ def _schema_for(output: Output[Any, Any], mechanism: Mechanism) -> OutputSchema 
     elif (mechanism.has_strict or mechanism.is_closed) and output.strict is not False:
         closed = strict_schema(
             output.json_schema,
-            keeps=mechanism.keeps,
+            keeps=LIMITS if mechanism.keeps_limits else frozenset(),
             requires_all=not output.is_schema,
             recursive=mechanism.is_recursive,
         )

@@ -36,6 +36,9 @@ class Vendor:
             continue an answer marked by `prefix`; "" if the vendor does not continue answers.
         paths: the request path below the address, for dialects whose path differs from the usual
             one. No SDK knows such a path, so that plain HTTP sends these requests.
+        follows_schema: whether the models can be held to a schema by the dialect's mechanism.
+        schema_beside_tools: whether one request can have a schema and tools.
+        takes_tool_choice: whether a request can ask for a call of a tool.
         sources: origins of the row: URLs of public documentation, "recording", or files of packages
             that hold the same facts.
         checked: month in which the row was compared with its sources, as "YYYY-MM".
@@ -53,6 +56,9 @@ class Vendor:
     header_variables: Mapping[str, str] = field(default_factory=dict[str, str])
     continuing_segment: str = ""
     paths: Mapping[str, str] = field(default_factory=dict[str, str])
+    follows_schema: bool = True
+    schema_beside_tools: bool = True
+    takes_tool_choice: bool = True
     sources: tuple[str, ...] = ()
     checked: str = ""
 
@@ -98,6 +104,9 @@ class _Facts(TypedDict, total=False):
 
     aliases: tuple[str, ...]
     continuing_segment: str
+    follows_schema: bool
+    schema_beside_tools: bool
+    takes_tool_choice: bool
     sources: Required[tuple[str, ...]]
     checked: Required[str]
 
@@ -219,6 +228,7 @@ _ROWS = (
         responses=True,
         messages="https://api.deepseek.com/anthropic",
         continuing_segment="/beta",
+        follows_schema=False,
         sources=(
             "litellm/llms/deepseek/chat/transformation.py",
             "litellm/llms/deepseek/messages/transformation.py",
@@ -287,6 +297,7 @@ _ROWS = (
         "GROQ_API_KEY",
         {},
         responses=True,
+        schema_beside_tools=False,
         sources=("https://console.groq.com/docs/openai",),
         checked="2026-11",
     ),
@@ -303,6 +314,8 @@ _ROWS = (
         "local",
         {_CHAT: None},
         None,
+        follows_schema=False,
+        takes_tool_choice=False,
         sources=("deltafold/models/local.py",),
         checked="2026-11",
     ),
@@ -352,6 +365,8 @@ _ROWS = (
         address_variables=("OLLAMA_HOST",),
         address_is_host=True,
         token_variable="OLLAMA_API_KEY",  # noqa: S106 - the name of a variable
+        schema_beside_tools=False,
+        takes_tool_choice=False,
         sources=("ollama/_client.py", "https://docs.ollama.com/api"),
         checked="2026-11",
     ),
@@ -422,6 +437,8 @@ _ROWS = (
         "ZAI_API_KEY",
         _ALL_REASONING,
         messages="https://api.z.ai/api/anthropic",
+        follows_schema=False,
+        takes_tool_choice=False,
         sources=(
             "pydantic_ai/providers/zai.py",
             "https://docs.z.ai/scenario-example/develop-tools/claude",

@@ -9,7 +9,7 @@ else the beginning of the file's name, else it is detected.
 from pathlib import PurePath
 from typing import Final
 
-from deltafold._core import dialect_names
+from deltafold._core import dialect_content_type, dialect_names
 from deltafold.contract.exceptions import MisuseError
 from deltafold.streams.bodies import detect
 from deltafold.testing.recording import Recording
@@ -17,11 +17,7 @@ from deltafold.testing.recording import Recording
 HEAD: Final = b'{"recording"'
 """Beginning of a file that `Recording.save` or a `Recorder` wrote."""
 
-_TYPES: Final = {
-    "bedrock-converse": "application/vnd.amazon.eventstream",
-    "bedrock-invoke": "application/vnd.amazon.eventstream",
-    "ollama": "application/x-ndjson",
-}
+_SSE: Final = "text/event-stream"
 
 
 def open_recording(
@@ -51,8 +47,8 @@ def open_recording(
         return known or _detected(recording.body, content_type, name, advice), recording
     known = known or _detected(content, None, name, advice)
     is_json = PurePath(name).suffix == ".json"
-    content_type = "application/json" if is_json else _TYPES.get(known)
-    if content_type is None:
+    content_type = "application/json" if is_json else dialect_content_type(known)
+    if content_type in {None, _SSE}:
         return known, Recording.of_events(content)
     return known, Recording.of(content, content_type=content_type)
 

@@ -10,7 +10,7 @@ __getattr__ = names_on_first_use(
     {},
     (
         "deadlines",
-        "draining",
+        "drain",
         "encodings",
         "response_info",
         "responses",

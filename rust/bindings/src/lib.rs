@@ -38,7 +38,7 @@ mod _core {
     #[pymodule_export]
     use crate::decode::fold::{Fold, fold_chunks};
     #[pymodule_export]
-    use crate::decode::options::{dialect_names, markup_names};
+    use crate::decode::options::{dialect_content_type, dialect_names, markup_names};
     #[pymodule_export]
     use crate::decode::refusal::{classify_refusal, error_code_from_word, seconds_until_reset};
     #[pymodule_export]

@@ -28,7 +28,6 @@ use crate::support::callback::Callback;
 use crate::support::clock::Timestamp;
 use crate::support::errors;
 use crate::support::failure::{Evidence, failure};
-use crate::support::limits::Limits;
 use crate::support::signals::{self, SLICE};
 use crate::support::try_lock::TryLock;
 
@@ -102,40 +101,13 @@ impl ChoicesDecoder {
 #[pymethods]
 impl ChoicesDecoder {
     #[new]
-    #[pyo3(signature = (dialect, *, run_id=None, model_id=None, request_id=None, status=200, headers=None, tools=None, markup=None, starts_in_thinking=false, tool_names=None, provider_raw=false, logprobs=false, limits=None, clock=None))]
-    #[expect(clippy::too_many_arguments, reason = "one keyword a fact about the stream")]
-    fn new(
-        py: Python<'_>,
+    #[pyo3(signature = (dialect, **options))]
+    fn new<'py>(
+        py: Python<'py>,
         dialect: &str,
-        run_id: Option<&str>,
-        model_id: Option<&str>,
-        request_id: Option<&str>,
-        status: u16,
-        headers: Option<&Bound<'_, PyAny>>,
-        tools: Option<&Bound<'_, PyAny>>,
-        markup: Option<&str>,
-        starts_in_thinking: bool,
-        tool_names: Option<BTreeMap<String, String>>,
-        provider_raw: bool,
-        logprobs: bool,
-        limits: Option<&Bound<'_, Limits>>,
-        clock: Option<Py<PyAny>>,
+        options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
-        let given = Given {
-            run_id,
-            model_id,
-            request_id,
-            status,
-            headers,
-            tools,
-            markup,
-            starts_in_thinking,
-            tool_names,
-            provider_raw,
-            logprobs,
-            limits: limits.map(|limits| limits.get().core),
-        };
-        Self::make(given.read(py, dialect, Choice::All, clock)?)
+        Self::make(Given::of("ChoicesDecoder", options, None)?.read(py, dialect, Choice::All)?)
     }
 
     #[getter]

@@ -6,7 +6,6 @@
 //! Laws: a feed that a signal handler interrupts leaves the decoder unchanged.  `feed_into` cannot be undone, so after an
 //! interruption the decoder refuses more bytes.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -21,7 +20,9 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString};
 
 use crate::decode::choices::ChoicesDecoder;
-use crate::decode::options::{Choice, Given, Settings, given_now, left_the_registry, now};
+use crate::decode::options::{
+    Choice, Given, Settings, docstring, given_now, keywords, left_the_registry, now,
+};
 use crate::decode::refusal;
 use crate::delta::batch::DeltaBatch;
 use crate::message::assembler::MessageAssembler;
@@ -30,7 +31,6 @@ use crate::support::callback::Callback;
 use crate::support::clock::Timestamp;
 use crate::support::errors;
 use crate::support::failure::{Evidence, failure};
-use crate::support::limits::Limits;
 use crate::support::signals::{self, SLICE};
 use crate::support::try_lock::TryLock;
 
@@ -38,28 +38,10 @@ use crate::support::try_lock::TryLock;
 ///
 /// Args:
 ///     dialect: the wire protocol, a name of `dialect_names()`; or with a markup, `<dialect>+<markup>`.
-///     run_id: the id of the agent run; a random UUID by default.
-///     model_id: the requested model; used if the body names none.
-///     request_id: the response id if the body has none.
-///     status: the HTTP status; from 400 up the stream ends in an error.
-///     headers: the response headers, in any case; the decoder reads retry-after and the request id.
-///     tools: the offered tools, for markup: names, mappings like those of requests, or objects with `name` and
-///         `parameter_schema`.  Without it, any name is accepted, and parameters are strings.
-///     markup: the notation of reasoning and calls in plain text, a name of `markup_names()`; by default text is left
-///         unchanged.
-///     starts_in_thinking: true if the prompt opened the thinking, so that the text begins inside it.
-///     tool_names: tool names of the caller by their names in the request; only those that differ.  Deltas carry the names
-///         of the caller.
 ///     choice: the number of the answer to decode, if the request asked for several (`n > 1`); or "all", which makes a
 ///         `ChoicesDecoder` of every answer; or "joined" for a server that writes the text and the calls of one answer as
 ///         several choices, as GitHub Copilot does.
-///     provider_raw: attach the JSON of each frame to its first delta, for debugging.  The terminal carries the frame that
-///         ended the message.  Some frames are not kept: frames without JSON; frames without a delta (keep-alives,
-///         repetitions); frames whose content is emitted in a later frame (possible markup, half a surrogate pair, names
-///         before `start`).
-///     logprobs: attach log probabilities to the text deltas.
-///     limits: bounds; see `Limits`.
-///     clock: returns the aware datetime of the deltas, called once per feed; by default the UTC clock of the system.
+#[doc = keywords!(docstring)]
 ///
 /// Raises:
 ///     UnknownDialectError: no dialect, or no markup, has this name; the message lists them.
@@ -100,18 +82,15 @@ impl Decoder {
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Py<Self>> {
         let py = dialect.py();
-        if options.is_some_and(|options| !options.is_empty()) {
-            let made = py.get_type::<Self>().call((dialect,), options)?;
-            return match made.cast_into::<Self>() {
-                Ok(made) => Ok(made.unbind()),
-                Err(_) => Err(PyValueError::new_err(
-                    "choice=\"all\" has a message for each choice, and this reads one: \
-                     fold_choices() folds them, and Decoder(choice=\"all\") decodes them",
-                )),
-            };
+        let mut choice = Choice::One(0);
+        let given = Given::of("Decoder", options, Some(&mut choice))?;
+        if matches!(choice, Choice::All) {
+            return Err(PyValueError::new_err(
+                "choice=\"all\" has a message for each choice, and this reads one: \
+                 fold_choices() folds them, and Decoder(choice=\"all\") decodes them",
+            ));
         }
-        let dialect = dialect.extract()?;
-        Py::new(py, Self::make(Given::default().read(py, dialect, Choice::One(0), None)?)?)
+        Py::new(py, Self::make(given.read(py, dialect.extract()?, choice)?)?)
     }
 
     /// Build a decoder of one answer.
@@ -281,52 +260,22 @@ impl Decoder {
 impl Decoder {
     #[new]
     #[pyo3(
-        signature = (dialect, *, run_id=None, model_id=None, request_id=None, status=200, headers=None, tools=None, markup=None, starts_in_thinking=false, tool_names=None, choice=Choice::One(0), provider_raw=false, logprobs=false, limits=None, clock=None),
-        text_signature = "(dialect, *, run_id=None, model_id=None, request_id=None, status=200, headers=None, tools=None, markup=None, starts_in_thinking=False, tool_names=None, choice=0, provider_raw=False, logprobs=False, limits=None, clock=None)"
+        signature = (dialect, *, choice=Choice::One(0), **options),
+        text_signature = "(dialect, *, choice=0, **options)"
     )]
-    #[expect(clippy::too_many_arguments, reason = "one keyword a fact about the stream")]
     #[expect(clippy::new_ret_no_self, reason = "`choice` decides the class")]
     fn new<'py>(
         py: Python<'py>,
         dialect: &str,
-        run_id: Option<&str>,
-        model_id: Option<&str>,
-        request_id: Option<&str>,
-        status: u16,
-        headers: Option<&Bound<'_, PyAny>>,
-        tools: Option<&Bound<'_, PyAny>>,
-        markup: Option<&str>,
-        starts_in_thinking: bool,
-        tool_names: Option<BTreeMap<String, String>>,
         choice: Choice,
-        provider_raw: bool,
-        logprobs: bool,
-        limits: Option<&Bound<'_, Limits>>,
-        clock: Option<Py<PyAny>>,
+        options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let given = Given {
-            run_id,
-            model_id,
-            request_id,
-            status,
-            headers,
-            tools,
-            markup,
-            starts_in_thinking,
-            tool_names,
-            provider_raw,
-            logprobs,
-            limits: limits.map(|limits| limits.get().core),
-        };
+        let settings = Given::of("Decoder", options, None)?.read(py, dialect, choice)?;
         match choice {
             Choice::One(_) | Choice::Joined => {
-                let made = Self::make(given.read(py, dialect, choice, clock)?)?;
-                Ok(Bound::new(py, made)?.into_any())
+                Ok(Bound::new(py, Self::make(settings)?)?.into_any())
             }
-            Choice::All => {
-                let made = ChoicesDecoder::make(given.read(py, dialect, choice, clock)?)?;
-                Ok(Bound::new(py, made)?.into_any())
-            }
+            Choice::All => Ok(Bound::new(py, ChoicesDecoder::make(settings)?)?.into_any()),
         }
     }
 

@@ -10,12 +10,12 @@ use std::sync::{Arc, LazyLock};
 use deltafold::decoder::Options;
 use deltafold::dialect::{self, REGISTRY, Shapes};
 use deltafold::emit::StreamOptions;
-use deltafold::limits::Limits;
 use deltafold::markup::{self, FAMILIES, Wanted};
 use deltafold::provider_error::FIRST_REFUSAL;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::pybacked::PyBackedStr;
+use pyo3::types::{PyDict, PyString};
 use uuid::Uuid;
 
 use crate::decode::refusal;
@@ -23,6 +23,7 @@ use crate::decode::tools;
 use crate::support::callback::Callback;
 use crate::support::clock::{self, Timestamp};
 use crate::support::errors;
+use crate::support::limits::Limits;
 
 /// Shapes of frames that all streams of the process share.
 static SHAPES: LazyLock<Arc<Shapes>> = LazyLock::new(Arc::default);
@@ -34,6 +35,12 @@ static SHAPES: LazyLock<Arc<Shapes>> = LazyLock::new(Arc::default);
 #[pyfunction]
 pub(crate) fn dialect_names() -> Vec<&'static str> {
     REGISTRY.iter().map(|row| row.name).collect()
+}
+
+/// Return the content type of the bodies of a dialect, `None` for an unknown dialect.
+#[pyfunction]
+pub(crate) fn dialect_content_type(dialect: &str) -> Option<&'static str> {
+    dialect::find(dialect).map(|row| row.framing.content_type())
 }
 
 /// Return the names of all markups: the notations of model families for reasoning and tool calls in plain text.
@@ -74,39 +81,99 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Choice {
     }
 }
 
-/// The keywords of a decoder.
-pub(crate) struct Given<'a, 'py> {
-    pub(crate) run_id: Option<&'a str>,
-    pub(crate) model_id: Option<&'a str>,
-    pub(crate) request_id: Option<&'a str>,
-    pub(crate) status: u16,
-    pub(crate) headers: Option<&'a Bound<'py, PyAny>>,
-    pub(crate) tools: Option<&'a Bound<'py, PyAny>>,
-    pub(crate) markup: Option<&'a str>,
-    pub(crate) starts_in_thinking: bool,
-    pub(crate) tool_names: Option<BTreeMap<String, String>>,
-    pub(crate) provider_raw: bool,
-    pub(crate) logprobs: bool,
-    pub(crate) limits: Option<Limits>,
+/// Pass the keywords of a decoder, except `choice`, to a macro: entry of the docstring, name, type and default.
+macro_rules! keywords {
+    ($receiver:ident) => {
+        $receiver! {
+            ///    run_id: the id of the agent run; a random UUID by default.
+            run_id: Option<PyBackedStr> = None,
+            ///    model_id: the requested model; used if the body names none.
+            model_id: Option<PyBackedStr> = None,
+            ///    request_id: the response id if the body has none.
+            request_id: Option<PyBackedStr> = None,
+            ///    status: the HTTP status; from 400 up the stream ends in an error.
+            status: u16 = 200,
+            ///    headers: the response headers, in any case; the decoder reads retry-after and the request id.
+            headers: Option<Bound<'py, PyAny>> = None,
+            ///    tools: the offered tools, for markup: names, mappings like those of requests, or objects with `name`
+            ///        and `parameter_schema`.  Without it, any name is accepted, and parameters are strings.
+            tools: Option<Bound<'py, PyAny>> = None,
+            ///    markup: the notation of reasoning and calls in plain text, a name of `markup_names()`; by default text
+            ///        is left unchanged.
+            markup: Option<PyBackedStr> = None,
+            ///    starts_in_thinking: true if the prompt opened the thinking, so that the text begins inside it.
+            starts_in_thinking: bool = false,
+            ///    tool_names: tool names of the caller by their names in the request; only those that differ.  Deltas
+            ///        carry the names of the caller.
+            tool_names: Option<BTreeMap<String, String>> = None,
+            ///    provider_raw: attach the JSON of each frame to its first delta, for debugging.  The terminal carries
+            ///        the frame that ended the message.  Some frames are not kept: frames without JSON; frames without a
+            ///        delta (keep-alives, repetitions); frames whose content is emitted in a later frame (possible
+            ///        markup, half a surrogate pair, names before `start`).
+            provider_raw: bool = false,
+            ///    logprobs: attach log probabilities to the text deltas.
+            logprobs: bool = false,
+            ///    limits: bounds; see `Limits`.
+            limits: Option<Bound<'py, Limits>> = None,
+            ///    clock: returns the aware datetime of the deltas, called once per feed; by default the UTC clock of the
+            ///        system.
+            clock: Option<Py<PyAny>> = None,
+        }
+    };
+}
+pub(crate) use keywords;
+
+/// Join the entries of the docstring.
+macro_rules! docstring {
+    ($($(#[doc = $line:literal])+ $name:ident: $kind:ty = $default:expr,)+) => {
+        concat!($($($line, "\n",)+)+)
+    };
+}
+pub(crate) use docstring;
+
+/// Define the values of the keywords.
+macro_rules! define_given {
+    ($($(#[doc = $line:literal])+ $name:ident: $kind:ty = $default:expr,)+) => {
+        /// The keywords of a call.
+        pub(crate) struct Given<'py> {
+            $($name: $kind,)+
+        }
+
+        impl Default for Given<'_> {
+            fn default() -> Self {
+                Self { $($name: $default,)+ }
+            }
+        }
+
+        impl<'py> Given<'py> {
+            /// Set a keyword.  Returns false if there is none of this name.
+            fn set(&mut self, name: &str, value: &Bound<'py, PyAny>) -> PyResult<bool> {
+                match name {
+                    $(stringify!($name) => self.$name = argument(name, value)?,)+
+                    _ => return Ok(false),
+                }
+                Ok(true)
+            }
+        }
+    };
 }
 
-impl Default for Given<'_, '_> {
-    fn default() -> Self {
-        Self {
-            run_id: None,
-            model_id: None,
-            request_id: None,
-            status: 200,
-            headers: None,
-            tools: None,
-            markup: None,
-            starts_in_thinking: false,
-            tool_names: None,
-            provider_raw: false,
-            logprobs: false,
-            limits: None,
+keywords!(define_given);
+
+/// Read an argument.  An error about its type names it, as PyO3 does.
+fn argument<'a, 'py, T: FromPyObject<'a, 'py>>(
+    name: &str,
+    value: &'a Bound<'py, PyAny>,
+) -> PyResult<T> {
+    value.extract().map_err(|error: T::Error| {
+        let (py, error) = (value.py(), error.into());
+        if !error.get_type(py).is(py.get_type::<PyTypeError>()) {
+            return error;
         }
-    }
+        let named = PyTypeError::new_err(format!("argument '{name}': {}", error.value(py)));
+        named.set_cause(py, error.cause(py));
+        named
+    })
 }
 
 /// Options of a new decoder.
@@ -118,15 +185,34 @@ pub(crate) struct Settings {
     pub(crate) clock: Callback,
 }
 
-impl Given<'_, '_> {
+impl<'py> Given<'py> {
+    /// Take the keywords of a call; `choice` only if there is a place for it.
+    ///
+    /// Raises:
+    ///     TypeError: a keyword is unknown, or its value has the wrong type.
+    pub(crate) fn of(
+        class: &str,
+        keywords: Option<&Bound<'py, PyDict>>,
+        mut choice: Option<&mut Choice>,
+    ) -> PyResult<Self> {
+        let mut given = Self::default();
+        for (key, value) in keywords.into_iter().flatten() {
+            let name = key.cast::<PyString>()?.to_str()?;
+            if given.set(name, &value)? {
+                continue;
+            }
+            let Some(choice) = choice.as_deref_mut().filter(|_| name == "choice") else {
+                return Err(PyTypeError::new_err(format!(
+                    "{class}.__new__() got an unexpected keyword argument '{name}'"
+                )));
+            };
+            *choice = argument(name, &value)?;
+        }
+        Ok(given)
+    }
+
     /// Read the keywords.
-    pub(crate) fn read(
-        self,
-        py: Python<'_>,
-        dialect: &str,
-        choice: Choice,
-        clock: Option<Py<PyAny>>,
-    ) -> PyResult<Settings> {
+    pub(crate) fn read(self, py: Python<'py>, dialect: &str, choice: Choice) -> PyResult<Settings> {
         let (choice, joined_choices) = match choice {
             Choice::One(number) => (number, false),
             Choice::All => (0, false),
@@ -138,27 +224,28 @@ impl Given<'_, '_> {
                 format!("unknown dialect {dialect:?}; known: {}", dialect_names().join(", "));
             return Err(errors::unknown_dialect(py, &message));
         };
-        let clock = Callback::new(clock);
-        let markup = one_of(named, self.markup)?;
-        let wanted = wanted(py, markup, self.tools, self.starts_in_thinking)?;
+        let clock = Callback::new(self.clock);
+        let markup = one_of(named, self.markup.as_deref())?;
+        let wanted = wanted(py, markup, self.tools.as_ref(), self.starts_in_thinking)?;
         let run_id: Arc<str> = match self.run_id {
-            Some(run_id) => run_id.into(),
+            Some(run_id) => (*run_id).into(),
             None => random_run_id(),
         };
         let now = (self.status >= FIRST_REFUSAL).then(|| now(py, &clock)).transpose()?;
-        let response = refusal::response(self.status, self.headers, now.map(Timestamp::seconds))?;
+        let response =
+            refusal::response(self.status, self.headers.as_ref(), now.map(Timestamp::seconds))?;
         let stream = StreamOptions {
             dialect: row.name,
             run_id: Arc::clone(&run_id),
-            model_id: self.model_id.map(Into::into),
-            request_id: self.request_id.map(Into::into),
+            model_id: self.model_id.as_deref().map(Into::into),
+            request_id: self.request_id.as_deref().map(Into::into),
             response,
             choice,
             joined_choices,
             provider_raw: self.provider_raw,
             logprobs: self.logprobs,
             tool_names: self.tool_names.map(own_names),
-            limits: self.limits.unwrap_or_default(),
+            limits: self.limits.map(|limits| limits.get().core).unwrap_or_default(),
         };
         let markup = wanted.as_ref().map(|wanted| wanted.family.name);
         let options = Options { stream, markup: wanted, shapes: Some(Arc::clone(&SHAPES)) };

@@ -22,7 +22,10 @@ struct ClosedList {
 
 impl ClosedList {
     const fn new(name: &'static str) -> Self {
-        Self { class: LazyImport::new("deltafold.contract.kinds", name), members: PyOnceLock::new() }
+        Self {
+            class: LazyImport::new("deltafold.contract.kinds", name),
+            members: PyOnceLock::new(),
+        }
     }
 
     /// Return the member at `position` of the core's list.  `names` lists the wire names in that order.

@@ -15,8 +15,10 @@ use crate::support::try_lock::{Guard, Refused, TryLock, run_both};
 static MISUSE: LazyImport = LazyImport::new("deltafold.contract.exceptions", "MisuseError");
 static INTERNAL: LazyImport = LazyImport::new("deltafold.contract.exceptions", "InternalError");
 static CONTRACT: LazyImport = LazyImport::new("deltafold.contract.exceptions", "ContractError");
-static UNKNOWN_DIALECT: LazyImport = LazyImport::new("deltafold.contract.exceptions", "UnknownDialectError");
-static MODEL_ERROR: LazyImport = LazyImport::new("deltafold.errors.model_error", "model_error_from_fold");
+static UNKNOWN_DIALECT: LazyImport =
+    LazyImport::new("deltafold.contract.exceptions", "UnknownDialectError");
+static MODEL_ERROR: LazyImport =
+    LazyImport::new("deltafold.errors.model_error", "model_error_from_fold");
 
 fn raised(py: Python<'_>, class: &LazyImport, message: &str) -> PyErr {
     match class.get(py).and_then(|class| Ok(class.cast::<PyType>()?.clone())) {

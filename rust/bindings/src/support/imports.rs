@@ -31,7 +31,8 @@ pub(crate) static LOGPROBS_SCHEMA: LazyImport =
     LazyImport::new("deltafold.contract.wire_fields", "logprobs_core_schema");
 pub(crate) static PARSE_ARGUMENTS: LazyImport =
     LazyImport::new("deltafold.contract.call_arguments", "parse_arguments");
-pub(crate) static PART_FROM_WIRE: LazyImport = LazyImport::new("deltafold.message.parts", "part_from_wire");
+pub(crate) static PART_FROM_WIRE: LazyImport =
+    LazyImport::new("deltafold.message.parts", "part_from_wire");
 pub(crate) static VALIDATED_MESSAGE: LazyImport =
     LazyImport::new("deltafold.message.messages", "validated_message_of_text");
 pub(crate) static WELL_FORMED: LazyImport =

@@ -21,6 +21,18 @@ pub enum Framing {
     AwsEventStream,
 }
 
+impl Framing {
+    /// Return the content type of a body.
+    pub fn content_type(self) -> &'static str {
+        match self {
+            Self::Sse => "text/event-stream",
+            Self::Ndjson => "application/x-ndjson",
+            Self::JsonArray => "application/json",
+            Self::AwsEventStream => "application/vnd.amazon.eventstream",
+        }
+    }
+}
+
 /// A framer of any framing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Framer {

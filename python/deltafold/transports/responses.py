@@ -9,7 +9,6 @@ unchanged, in their original pieces. Nothing is read before it is requested.
 """
 
 from collections.abc import (
-    AsyncGenerator,
     AsyncIterable,
     AsyncIterator,
     Awaitable,
@@ -24,7 +23,7 @@ from functools import partial
 from importlib import import_module
 from itertools import chain
 from time import monotonic
-from types import AsyncGeneratorType, FunctionType, GeneratorType, MappingProxyType
+from types import FunctionType, GeneratorType, MappingProxyType
 from typing import TYPE_CHECKING, Final, Protocol, TypeGuard, cast
 
 from deltafold.contract.exceptions import MisuseError, UnknownDialectError
@@ -346,14 +345,6 @@ def _limited(
     from deltafold.transports.timeouts import AsyncTimedChunks  # noqa: PLC0415 - as said
 
     return AsyncTimedChunks(read, *timed, first, ends_empty=ends_empty)
-
-
-def async_source_of_plain(chunks: object) -> AsyncSource | None:
-    """Return the source of an asynchronous generator of chunks; None for other objects."""
-    if type(chunks) is not AsyncGeneratorType:
-        return None
-    generator = cast("AsyncGenerator[bytes]", chunks)
-    return AsyncSource(generator, generator.aclose, _OK, _NO_HEADERS, lines=True)
 
 
 def _offers(response: object, method: str) -> bool:

@@ -117,10 +117,22 @@ def test_there_are_twelve_changes() -> None:
     assert len(changes()) == 12
 
 
+def files_of(text: str) -> list[str]:
+    """Return the paths of a text, without those that stand for several files."""
+    roots = r"(?:benches|docs|examples|python|requirements|rust|tests|tools)/"
+    found = re.findall(rf"`({roots}[^`\s<]*\.\w+)`", text)
+    return [file for file in found if "*" not in file]
+
+
 @pytest.mark.parametrize("row", changes(), ids=lambda row: row[0])
 def test_the_file_to_open_holds_what_the_row_names(row: list[str]) -> None:
     _, where, symbol = row
-    files = [file for file in re.findall(r"`([^`]+/[^`]+)`", where) if "<" not in file]
     named = symbol.strip("`")
-    assert re.search(rf"\b{named}\b", (ROOT / files[0]).read_text(encoding="utf-8"))
-    assert all((ROOT / file).is_file() for file in files)
+    text = (ROOT / files_of(where)[0]).read_text(encoding="utf-8")
+    assert re.search(rf"\b{named}\b", text)
+
+
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "AGENTS.md"])
+def test_every_path_of_a_page_exists(page: str) -> None:
+    files = files_of((ROOT / page).read_text(encoding="utf-8"))
+    assert [file for file in files if not (ROOT / file).exists()] == []

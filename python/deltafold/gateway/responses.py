@@ -1,6 +1,7 @@
 """Answers: a request of a client becomes a call of a Model, and its stream the client's answer.
 
-In: `ClientRequest` and an upstream.  Out: a response of Starlette.
+In: `ClientRequest` and an upstream.  Out: a response of Starlette. The encoder of the client's
+protocol (`rust/core/src/encode/`) writes its words, those of an error too.
 
 Laws: the status of a failure before all content is that of the failure. When the client goes away,
 the call of the upstream ends. A cut upstream never ends in the client's success.

@@ -91,7 +91,7 @@ macro_rules! keywords {
             model_id: Option<PyBackedStr> = None,
             ///    request_id: the response id if the body has none.
             request_id: Option<PyBackedStr> = None,
-            ///    status: the HTTP status; from 400 up the stream ends in an error.
+            ///    status: the HTTP status; from 300 up the stream ends in an error.
             status: u16 = 200,
             ///    headers: the response headers, in any case; the decoder reads retry-after and the request id.
             headers: Option<Bound<'py, PyAny>> = None,

@@ -1,4 +1,4 @@
-//! State of one tool call, and the ways in which its arguments end.
+//! State of one tool call, and the rule which endings leave it incomplete.
 
 use super::digest::Digest;
 use crate::contract::{CallId, FinishReason, InputFormat};

@@ -1,4 +1,7 @@
 //! Reader of Responses frames: one frame → one [`Event`].
+//!
+//! A new event of the API gets its name in `from_event_name`, or in `is_progress` if it only reports progress; one that
+//! has members of its own gets a variant of [`Event`], which `apply.rs` applies.
 
 use crate::contract::Logprobs;
 use crate::dialect::openai_chat::logprobs::read_entries;

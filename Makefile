@@ -30,7 +30,7 @@ OLDER_FRAMEWORKS := $(foreach name,litellm strands,$(wildcard frameworks/test_$(
 SECONDS_EACH ?= 60
 MINUTES ?= 45
 
-.PHONY: help demo docs docs-serve test test-local lint bench compare compare-loops frameworks bench-frameworks bench-gateway bench-scale engines judges clients browser fuzz soak gate gate-bless wheel wheels newcomer extras release-check bless clean
+.PHONY: help demo docs docs-serve test test-local lint bench compare compare-loops frameworks bench-frameworks bench-gateway bench-scale engines toy judges clients browser fuzz soak gate gate-bless wheel wheels newcomer extras release-check bless clean
 
 help: ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1@/p' $(firstword $(MAKEFILE_LIST)) | awk -F@ '{ printf "%-22s %s\n", $$1, $$2 }'
@@ -105,6 +105,9 @@ engines: .venv-engines/installed ## Ray Data, Spark, Polars and DuckDB fold 100,
 bench-scale: .venv-bench/installed ## columns of 100,000 bodies beside a process pool, and files of 1,000,000; rewrites the tables in docs/scale.md
 	.venv-bench/bin/python -W ignore benches/scale.py measure --docs docs/scale.md
 	PYTHONPATH=tests .venv-bench/bin/python -W ignore benches/rollouts.py --docs docs/scale.md
+
+toy: .venv-test/ready ## proves the lists of CONTRIBUTING.md: toy additions work with all rows, and fail without any one of them
+	.venv-test/bin/python tools/toy_additions.py --each
 
 judges: .venv-judges/installed $(NODE_MODULES) $(GO_JUDGES) ## the official TypeScript and Go clients read what the encoders write; rewrites docs/judges.md (needs npm, go)
 	compare/judges/ts/node_modules/.bin/tsc --project compare/judges/ts

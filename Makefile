@@ -137,6 +137,9 @@ check-release: .venv-release/ready .venv-release/bin/actionlint $(WHEEL) ## the 
 check-newcomer: .venv-test/installed ## times the way from an empty folder to a streamed answer: venv, pip install, README's first program (needs a package index)
 	.venv-test/bin/python tools/newcomer.py
 
+check-toy: .venv-test/ready ## toy additions by the lists of CONTRIBUTING.md work with all rows, and fail without any one (needs a quarter of an hour)
+	.venv-test/bin/python tools/toy_additions.py --each
+
 check-soak: .venv-test/installed ## 500 streams at once for MINUTES minutes: faults, cancels, the gateway; rewrites the figures in docs/reliability.md (needs Linux)
 	.venv-test/bin/python tools/soak.py --minutes $(MINUTES) --docs docs/reliability.md
 

@@ -2,20 +2,24 @@
 
 import json
 import pickle
+import re
 from datetime import timedelta
-from typing import Any, cast
+from typing import Any, cast, get_type_hints
 
 import pytest
 
 from deltafold import (
+    ChoicesDecoder,
     Decoder,
     DeltaBatch,
     ErrorCode,
+    Fold,
     Limits,
     MessageDelta,
     UnknownDialectError,
     dialect_names,
 )
+from deltafold.streams.core import ChoicesOptions, DecoderOptions
 from protocol_bodies import (
     ANTHROPIC,
     CHAT,
@@ -31,6 +35,27 @@ from protocol_bodies import (
     said,
 )
 from splits import NOW, decode, now
+
+# Keywords.
+
+
+def test_the_docstring_and_the_types_name_the_same_keywords() -> None:
+    """The row of a keyword in Rust writes its entry of the docstring."""
+    arguments = (Decoder.__doc__ or "").partition("Args:\n")[2].partition("\n\n")[0]
+    named = re.findall(r"^    (\w+): ", arguments, re.MULTILINE)
+    assert named == ["dialect", "choice", *ChoicesOptions.__annotations__]
+    assert {"choice", *ChoicesOptions.__annotations__} == set(get_type_hints(DecoderOptions))
+
+
+@pytest.mark.parametrize("kind", [Decoder, ChoicesDecoder, Fold])
+def test_a_wrong_keyword_is_named(kind: Any) -> None:  # noqa: ANN401 - three classes
+    with pytest.raises(TypeError, match="unexpected keyword argument 'unknown'"):
+        kind(CHAT, unknown=1)
+    with pytest.raises(TypeError, match="argument 'run_id': "):
+        kind(CHAT, run_id=1)
+    with pytest.raises(TypeError, match="argument 'logprobs': "):
+        kind(CHAT, logprobs=None)
+
 
 # Batches.
 

@@ -66,7 +66,7 @@ def test_every_listed_file_exists(dialect: str) -> None:
 @pytest.mark.parametrize("target", sorted({*target_names()} - {"gemini-array", "ollama-generate"}))
 def test_every_listed_file_of_a_target_exists(target: str) -> None:
     files = [ROOT / file.replace("<name>", target.replace("-", "_")) for file in TARGET_FILES]
-    assert len(files) == 4
+    assert len(files) == 5
     missing = [
         file
         for file in files

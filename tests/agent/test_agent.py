@@ -179,6 +179,7 @@ def test_a_session_is_sent_with_a_result_for_each_call() -> None:
     assert session.open_calls == ["b"]
 
 
+@pytest.mark.slow
 def test_messages_are_appended_in_linear_work() -> None:
     def fill(session: Session, pairs: int) -> None:
         for number in range(pairs):
@@ -477,6 +478,7 @@ def test_an_empty_conversation_has_its_instruction() -> None:
     assert built.update.fits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", [None, 5_000])
 def test_a_context_is_made_in_work_linear_in_the_history(budget: int | None) -> None:
     short = lines_of(lambda: build(conversation(250), budget).messages)

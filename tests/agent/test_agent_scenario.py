@@ -149,6 +149,7 @@ print(conversation + 1)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork")
 @pytest.mark.timeout(300)
 def test_a_run_survives_kills_at_random_moments(tmp_path: Path) -> None:
@@ -248,6 +249,7 @@ class Cancelling:
         return cancelled_at(self._running, self._count)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("early", [False, True])
 @pytest.mark.timeout(300)
 def test_a_run_can_be_cancelled_at_every_await(server: Providers, *, early: bool) -> None:

@@ -13,6 +13,7 @@ from deltafold import ErrorCode, ModelError
 from deltafold.compat import anthropic as fast
 from deltafold.compat.object_streams import ObjectStream
 from event_stream import chunk, event, exception, frame, header
+from samples import sampled
 from sdk_clients import async_bedrock_client, bedrock_client
 from sdk_objects import (
     CUT,
@@ -82,11 +83,12 @@ def test_the_beta_yields_the_objects_of_the_beta() -> None:
     assert difference(read(beta()), read(fast_events(beta()))) is None
 
 
-def test_a_chunk_may_end_anywhere() -> None:
+@sampled(13)
+def test_a_chunk_may_end_anywhere(every: int) -> None:
     whole = read(ours([BODY]))
     assert whole.raised is None
     assert len(whole.objects) > 5
-    for cut in range(1, len(BODY)):
+    for cut in range(1, len(BODY), every):
         assert difference(whole, read(ours([BODY[:cut], BODY[cut:]]))) is None, cut
     assert difference(whole, read(ours([bytes([byte]) for byte in BODY]))) is None
 

@@ -223,6 +223,7 @@ for kill in range(int(kills)):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork")
 def test_a_log_survives_kills_at_random_moments(path: Path) -> None:
     seed = random.SystemRandom().randrange(10**6)

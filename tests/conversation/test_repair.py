@@ -170,6 +170,7 @@ def long_history(length: int, dialect: str) -> list[Message]:
     return messages
 
 
+@pytest.mark.slow
 @every_dialect
 def test_the_work_is_linear_in_the_length_of_the_history(dialect: str) -> None:
     module, config_of = (

@@ -281,6 +281,7 @@ def test_a_row_of_a_decoder_that_is_not_there_is_refused(code: int) -> None:
         fold_columns((None, bytes(8), b"", 0, 1, False), decoders, [], codes=codes)
 
 
+@pytest.mark.slow
 def test_other_python_threads_run_while_rows_are_folded() -> None:
     ticks: list[int] = []
     stop = threading.Event()
@@ -306,6 +307,7 @@ def fold_on(column: Arrow, threads: int) -> None:
         deltafold.arrow.fold(column, CHAT, threads=threads)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 2])
 def test_ctrl_c_ends_the_call(threads: int) -> None:
     column = pa.array([said("x" * 1000) * 2_000] * 200)

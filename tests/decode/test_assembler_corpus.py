@@ -9,13 +9,14 @@ import pickle
 from typing import Any
 
 import pytest
-import reference
 from jsonschema import Draft202012Validator
 
+import reference
 from corpus import ROOT, needs_corpus, recorded
 from deltafold import _core
 from deltafold._core import Decoder, MessageDelta
 from deltafold.message.messages import Message
+from samples import sampled
 from wire_deltas import assert_same, content
 
 SCHEMA: dict[str, Any] = json.loads((ROOT / "contract.schema.json").read_text(encoding="utf-8"))
@@ -23,10 +24,11 @@ SCHEMA: dict[str, Any] = json.loads((ROOT / "contract.schema.json").read_text(en
 pytestmark = needs_corpus
 
 
+@sampled(10)
 @pytest.mark.parametrize("dialect", _core.dialect_names())
-def test_both_assemblers_agree_on_every_recording(dialect: str) -> None:
+def test_both_assemblers_agree_on_every_recording(dialect: str, every: int) -> None:
     schema: Any = Draft202012Validator(SCHEMA)
-    bodies = recorded(dialect)
+    bodies = recorded(dialect)[::every]
     assert bodies
     for name, body in bodies:
         extension, by_delta = _core.MessageAssembler(), _core.MessageAssembler()
@@ -44,9 +46,12 @@ def test_both_assemblers_agree_on_every_recording(dialect: str) -> None:
         assert not list(schema.iter_errors(message.to_dict())), name
 
 
+@sampled(10)
 @pytest.mark.parametrize("dialect", _core.dialect_names())
-def test_every_delta_of_a_recording_survives_its_json_and_pickling(dialect: str) -> None:
-    for name, body in recorded(dialect):
+def test_every_delta_of_a_recording_survives_its_json_and_pickling(
+    dialect: str, every: int
+) -> None:
+    for name, body in recorded(dialect)[::every]:
         for delta in Decoder(dialect, run_id="run").feed(body):
             for twin in (
                 MessageDelta.from_json(delta.to_json()),

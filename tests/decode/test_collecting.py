@@ -127,6 +127,7 @@ MAKERS: Final[list[Callable[[Owner], object]]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", MAKERS)
 def test_a_thousand_cycles_are_collected(make: Callable[[Owner], object]) -> None:
     left: list[weakref.ref[Owner]] = []
@@ -146,6 +147,7 @@ def test_a_thousand_cycles_are_collected(make: Callable[[Owner], object]) -> Non
     assert sum(one() is not None for one in left) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", MAKERS)
 def test_what_is_still_used_is_not_collected(make: Callable[[Owner], object]) -> None:
     owner = Owner()

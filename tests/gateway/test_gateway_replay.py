@@ -118,6 +118,7 @@ def test_a_gateway_in_front_of_models_has_no_such_page() -> None:
         assert httpx2.get(f"{url}/inspect").status_code == 404
 
 
+@pytest.mark.slow
 def test_serve_keeps_an_idle_connection_longer_than_clients_reuse_it(tmp_path: Path) -> None:
     recorded(TEXT, "openai-chat").save(tmp_path / "rain.jsonl")
     opened: list[str] = []

@@ -164,6 +164,7 @@ def held_back(flood: Flood) -> None:
     pytest.fail(f"the upstream went on writing: {flood.sent:,} bytes")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the memory of a process in /proc")
 @pytest.mark.parametrize("way", PATHS)
 @pytest.mark.parametrize("transport", ["aiohttp", "httpx2"])

@@ -64,6 +64,7 @@ def assert_whole(trajectory: Trajectory, count: int) -> None:
     assert trajectory.token_ids.tolist() == [number for _, _, number in wanted]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", ["aiohttp", "httpx2"])
 def test_500_requests_at_once_with_8_answers_each_lose_nothing(package: str) -> None:
     async def run() -> list[Trajectory]:

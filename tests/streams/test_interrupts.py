@@ -178,6 +178,7 @@ CASES: Final = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_a_signal_ends_what_is_being_read(case: str) -> None:
     done = subprocess.run(

@@ -16,6 +16,7 @@ from many_words import BODY, WORDS
 STREAMS, ROUNDS = 500, 5
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="files and memory are counted in /proc")
 @pytest.mark.parametrize("package", ["httpx2", "aiohttp"])
 def test_a_third_is_cancelled_and_the_others_are_whole_and_nothing_grows(package: str) -> None:

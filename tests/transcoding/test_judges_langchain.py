@@ -7,6 +7,7 @@ from langchain_core.language_models.chat_model_stream import ChatModelStream
 
 from corpus import needs_corpus
 from judging import Answer, Call, Stream, parsed, shown, verdicts
+from samples import sampled
 
 pytestmark = needs_corpus
 
@@ -38,7 +39,8 @@ def read(stream: Stream) -> Answer:
     )
 
 
-def test_langchain_core_reads_every_stream_as_its_message() -> None:
-    count, found = verdicts("langchain", read)
-    assert count > 1500
+@sampled(10)
+def test_langchain_core_reads_every_stream_as_its_message(every: int) -> None:
+    count, found = verdicts("langchain", read, every=every)
+    assert count > 1500 // every
     assert not found, shown(found)

@@ -1,0 +1,28 @@
+"""Samples: a part of a large set in `make test`, and all of it in `make check NAME=slow`.
+
+In: how large the part is.  Out: the parameter `every` of a test, which reads each so-manieth case.
+
+Law: the whole set is always a test too, with the mark `slow`.
+"""
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+import pytest
+
+T = TypeVar("T")
+
+
+def sampled(every: int) -> pytest.MarkDecorator:
+    """Run a test on a sample, and with the mark `slow` on all cases (`every` is 1)."""
+    sample = pytest.param(every, id=f"1 in {every}")
+    whole = pytest.param(1, id="all", marks=pytest.mark.slow)
+    return pytest.mark.parametrize("every", [sample, whole])
+
+
+def slow_but(every: int, values: Sequence[T]) -> list[object]:
+    """Return the values of a parameter, of which each so-manieth one is not slow."""
+    return [
+        value if place % every == 0 else pytest.param(value, marks=pytest.mark.slow)
+        for place, value in enumerate(values)
+    ]

@@ -43,8 +43,10 @@ async def _endless(_: Request) -> Response:
     return StreamingResponse(chunks(), media_type="image/png")
 
 
-async def _silent(_: Request) -> Response:
-    await asyncio.sleep(30)
+async def _silent(request: Request) -> Response:
+    # The server waits for this answer when it ends.
+    while not await request.is_disconnected():
+        await asyncio.sleep(0.05)
     return Response(b"")
 
 

@@ -133,11 +133,11 @@ CARRIERS: Final[dict[str, Carrier]] = {
     ),
     "proxy of the environment": lambda secret, _: Carried(
         {"api_key": "unused"},
-        environment={"FTP_PROXY": f"http://user:{quote(secret.strip(), safe='')}@proxy.invalid:1"},
+        environment={"FTP_PROXY": f"http://user:{quote(secret.strip(), safe='')}@127.0.0.1:1"},
     ),
 }
 
-# Responses that quote a secret.
+# Responses that quote a secret. Nothing listens at port 1, so that no name has to resolve.
 
 
 RESPONSES: Final[dict[str, Callable[[str, str], Recording]]] = {
@@ -153,10 +153,10 @@ RESPONSES: Final[dict[str, Callable[[str, str], Recording]]] = {
         {"error": {"message": "no"}}, {"x-request-id": quote(form), "request-id": quote(form)}
     ),
     "redirect": lambda form, _: Recording.error(
-        307, {}, {"location": f"http://other.invalid/v1?token={quote(form, safe='')}"}
+        307, {}, {"location": f"http://127.0.0.1:1/v1?token={quote(form, safe='')}"}
     ),
     "redirect to a user": lambda form, _: Recording.error(
-        302, {}, {"location": f"http://user:{quote(form, safe='')}@other.invalid/v1"}
+        302, {}, {"location": f"http://user:{quote(form, safe='')}@127.0.0.1:1/v1"}
     ),
 }
 # Parts of a client's exception that quote a secret.

@@ -23,7 +23,7 @@ import subprocess
 import sys
 import sysconfig
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -145,7 +145,7 @@ def proved(rows: Sequence[Row], addition: str, *, without: Row | None = None) ->
 
 
 @contextmanager
-def copied_tree() -> Iterator[None]:
+def copied_tree() -> Generator[None]:
     """Copy the sources to a folder that is removed at the end."""
     shutil.rmtree(TREE, ignore_errors=True)
     shutil.copytree(ROOT, TREE, ignore=shutil.ignore_patterns(*NOT_COPIED), symlinks=True)

@@ -90,7 +90,7 @@ def _render() -> None:
     rendered = row.render([Message.user("When?"), said, result], [], config)
     assert (rendered.body["heat"], rendered.body["limit"]) == (0.5, 9), rendered.body
     parsed = parse_request(rendered.body, "toy")
-    again = row.config_class(**parsed.config)
+    again = row.config_class.model_validate(parsed.config)
     assert again == config, again
     assert [message.role for message in parsed.messages] == ["user", "assistant", "tool"]
     assert row.render(parsed.messages, [], again).body == rendered.body

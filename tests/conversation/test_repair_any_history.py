@@ -160,6 +160,7 @@ def answers(held: list[Message]) -> Counter[str]:
     return found
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("dialect", DIALECTS)
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())

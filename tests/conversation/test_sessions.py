@@ -129,6 +129,7 @@ def test_a_model_is_never_refused(way: str, name: str, seed: int) -> None:
     assert_whole(server)
 
 
+@pytest.mark.one_in(7)
 @each_seed
 @each_provider
 @pytest.mark.parametrize("streams", [True, False], ids=["streamed", "whole"])

@@ -64,6 +64,7 @@ UPSTREAMS: Final = (
 )
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("dialect", UPSTREAMS)
 @pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize("streams", [True, False], ids=["streamed", "whole"])

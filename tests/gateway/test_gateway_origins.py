@@ -102,6 +102,7 @@ def test_state_reaches_its_model_behind_another_name(answer: Signed, *, streams:
         assert missing(answer.secrets, sent(server)) == []
 
 
+@pytest.mark.one_in(5)
 @each_answer
 @pytest.mark.parametrize("client", CLIENTS)
 @both_ways
@@ -120,6 +121,7 @@ def test_translated_state_reaches_its_model(answer: Signed, client: str, *, stre
         assert MARK not in sent(server)
 
 
+@pytest.mark.one_in(3)
 @each_own
 @both_ways
 def test_an_answer_of_a_fallback_names_its_model(answer: Signed, *, streams: bool) -> None:
@@ -141,6 +143,7 @@ def test_an_answer_of_a_fallback_names_its_model(answer: Signed, *, streams: boo
         assert leaked([*answer.secrets, MARK], sent(first)) == []
 
 
+@pytest.mark.one_in(3)
 @each_own
 @both_ways
 def test_an_answer_of_the_first_model_is_its_own_after_others(

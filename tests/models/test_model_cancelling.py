@@ -122,6 +122,7 @@ def test_a_stream_that_is_left_closes_its_connection(
     anyio.run(main, backend=loop)
 
 
+@pytest.mark.one_in(5)
 @every_client
 def test_a_cancelled_neighbour_costs_a_stream_nothing(
     package: str, loop: str, server: ReplayServer

@@ -423,6 +423,7 @@ def tasks_alive(loop: str) -> int:
     return len(asyncio.all_tasks())
 
 
+@pytest.mark.one_in(7)
 @pytest.mark.parametrize("failure", FAILURES)
 @pytest.mark.parametrize(("dialect", "client", "loop"), CASES)
 def test_a_failure_is_told_as_what_it_is_and_leaves_nothing_behind(

@@ -17,7 +17,6 @@ import deltafold
 from deltafold import models, transports
 from deltafold.contract import lazy_names
 from deltafold.models import adapters
-from samples import slow_but
 
 # Beside the standard library, deltafold imports pydantic and what pydantic imports.
 ALLOWED: Final = {
@@ -184,7 +183,8 @@ def test_dir_lists_all_public_names_and_modules_alone() -> None:
     assert others == inner - set(deltafold.__all__)
 
 
-@pytest.mark.parametrize("name", slow_but(10, deltafold.__all__))
+@pytest.mark.one_in(10)
+@pytest.mark.parametrize("name", deltafold.__all__)
 def test_a_name_is_found_in_a_fresh_interpreter(name: str) -> None:
     program = (
         "import sys\nfrom importlib import import_module\nimport deltafold\n"
@@ -198,7 +198,8 @@ def test_a_name_is_found_in_a_fresh_interpreter(name: str) -> None:
     assert run(program, name, origin) == "True\n"
 
 
-@pytest.mark.parametrize("name", slow_but(5, SUBMODULES))
+@pytest.mark.one_in(5)
+@pytest.mark.parametrize("name", SUBMODULES)
 def test_a_module_is_found_in_a_fresh_interpreter(name: str) -> None:
     program = f"import deltafold; print(deltafold.{name}.__name__)"
     assert run(program) == f"deltafold.{name}\n"

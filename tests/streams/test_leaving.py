@@ -129,6 +129,7 @@ async def left_in(
         return said, core() is None
 
 
+@pytest.mark.one_in(7)
 @every_client
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("way", WAYS)
@@ -199,6 +200,7 @@ def drop_sync(stream: DeltaStream, form: Form) -> None:
 WAITING: Final = {"break": break_off_sync, "exception": fail_sync, "dropped": drop_sync}
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("package", ["httpx", "httpx2"])
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("way", WAITING)

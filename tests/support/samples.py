@@ -2,15 +2,11 @@
 
 In: how large the part is.  Out: the parameter `every` of a test, which reads each so-manieth case.
 
-Law: the whole set is always a test too, with the mark `slow`.
+Law: the whole set is always a test too, with the mark `slow`. Where each case is a test of its own,
+the mark `one_in` of `conftest.py` takes the sample.
 """
 
-from collections.abc import Sequence
-from typing import TypeVar
-
 import pytest
-
-T = TypeVar("T")
 
 
 def sampled(every: int) -> pytest.MarkDecorator:
@@ -18,11 +14,3 @@ def sampled(every: int) -> pytest.MarkDecorator:
     sample = pytest.param(every, id=f"1 in {every}")
     whole = pytest.param(1, id="all", marks=pytest.mark.slow)
     return pytest.mark.parametrize("every", [sample, whole])
-
-
-def slow_but(every: int, values: Sequence[T]) -> list[object]:
-    """Return the values of a parameter, of which each so-manieth one is not slow."""
-    return [
-        value if place % every == 0 else pytest.param(value, marks=pytest.mark.slow)
-        for place, value in enumerate(values)
-    ]

@@ -134,6 +134,7 @@ READINGS: Final = {
 }
 
 
+@pytest.mark.one_in(3)
 @every_way
 def test_a_hundred_calls_share_one_connection(
     package: str, loop: str, server: ReplayServer
@@ -238,6 +239,7 @@ def test_a_response_of_the_users_that_is_awaited_gives_its_connection_back(
 # Bounds.
 
 
+@pytest.mark.one_in(5)
 @every_way
 @pytest.mark.parametrize("rest", ["silence", "trickle", "flood"])
 def test_a_server_that_goes_on_behind_the_terminal_costs_a_moment_and_its_connection(
@@ -276,6 +278,7 @@ def test_a_server_that_goes_on_behind_the_terminal_costs_a_moment_and_its_connec
     assert server.connections == 2
 
 
+@pytest.mark.one_in(3)
 @every_way
 def test_the_terminal_is_handed_out_before_anything_behind_it_is_awaited(
     package: str, loop: str, server: ReplayServer

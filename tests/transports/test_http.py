@@ -259,6 +259,7 @@ def test_an_answer_that_does_not_come_misses_its_limit(
         assert_missed(fetch(way, request_to(url, timeouts)), limit, "0.2")
 
 
+@pytest.mark.one_in(5)
 @every_wait
 @pytest.mark.parametrize("after", [0, 9])
 @pytest.mark.parametrize(

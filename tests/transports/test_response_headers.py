@@ -61,6 +61,7 @@ def dripping(connection: socket.socket, closing: threading.Event) -> None:
         connection.sendall(b"x")
 
 
+@pytest.mark.one_in(5)
 @every_plain_way
 @pytest.mark.parametrize(
     ("timeouts", "limit"),

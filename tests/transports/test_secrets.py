@@ -321,6 +321,7 @@ def model_of(package: str, carried: Carried, client: object, url: str, watch: Wa
     return model_class(config, client=client, **settings)
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("carrier", CARRIERS)
 @pytest.mark.parametrize("package", CLIENTS)
 @pytest.mark.parametrize("failures", [False, True], ids=["response", "exception"])

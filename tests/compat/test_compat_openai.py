@@ -3,6 +3,7 @@
 import asyncio
 import pickle
 from collections.abc import AsyncIterable, Callable, Iterable, Sequence
+from itertools import islice
 from typing import Any, Final, cast
 
 import openai
@@ -112,9 +113,8 @@ def test_every_recording_yields_the_objects_and_exceptions_of_the_sdk(
     dialect: str, every: int
 ) -> None:
     listed = LISTED_RECORDINGS[dialect]
-    assert (
-        differences(recordings(dialect)[::every], OPENED[dialect][0], ours(dialect), listed) == {}
-    )
+    bodies = islice(recordings(dialect), 0, None, every)
+    assert differences(bodies, OPENED[dialect][0], ours(dialect), listed) == {}
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

@@ -73,7 +73,7 @@ class Row:
 
     @property
     def is_built(self) -> bool:
-        """Whether the extension depends on the file."""
+        """True for a file that the extension is built of."""
         return self.file.endswith(".rs")
 
     @property

@@ -1,4 +1,4 @@
-"""What the official Anthropic client reads of a stream of Messages."""
+"""Reader of a stream of Messages: the official Anthropic client."""
 
 from typing import TYPE_CHECKING
 

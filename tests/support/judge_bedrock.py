@@ -1,4 +1,4 @@
-"""What the event stream parser of botocore reads of a ConverseStream."""
+"""Reader of a ConverseStream: the event stream parser of botocore."""
 
 import functools
 from dataclasses import dataclass, field

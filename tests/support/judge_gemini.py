@@ -1,4 +1,4 @@
-"""What the official Gemini client reads of a stream of Gemini."""
+"""Reader of a stream of Gemini: the official client."""
 
 import functools
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the official Ollama client reads of a stream of Ollama's chat."""
+"""Reader of Ollama's chat: the official client."""
 
 from typing import Any
 

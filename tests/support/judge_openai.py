@@ -1,4 +1,4 @@
-"""What the official OpenAI client reads of a stream of Chat or of Responses."""
+"""Reader of a stream of Chat or of Responses: the official OpenAI client."""
 
 import collections
 from typing import Any

@@ -1,4 +1,4 @@
-"""What every other room needs: the words of the contract, its exceptions, usage and wire forms.
+"""Base of all other rooms: the words of the contract, its exceptions, usage and wire forms.
 
 Law: this room imports the extension, and nothing else of deltafold.
 """

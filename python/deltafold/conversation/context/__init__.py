@@ -1,1 +1,1 @@
-"""What a model is shown: the state of an agent, its budget of tokens, its widgets."""
+"""Context of a model: the state of an agent, its budget of tokens, its widgets."""

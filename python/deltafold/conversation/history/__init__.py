@@ -1,1 +1,1 @@
-"""What happened: entries, the log that keeps them, and their projection to messages."""
+"""History: entries, the log that keeps them, and their projection to messages."""

@@ -1,1 +1,1 @@
-"""What a model may call: functions as tools, and the reading of arguments."""
+"""Tools: functions that a model may call, and the reading of arguments."""

@@ -1,4 +1,4 @@
-//! What all other rooms need: conversion between values of the core and of Python, exceptions, locks, signals and threads.
+//! Base of all other rooms: conversion between values of the core and of Python, exceptions, locks, signals and threads.
 //!
 //! In: values of the core, or Python objects.  Out: the other; exceptions of deltafold.
 //!

@@ -35,8 +35,6 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final
 
-from reference import MessageAssembler as Reference
-
 import deltafold
 from deltafold import (
     Decoder,
@@ -49,6 +47,7 @@ from deltafold import (
 )
 from deltafold._core import FIRST_REFUSAL
 from fuzz_inputs import mutate_bytes, mutate_json, options_of, pieces_of, seeds
+from reference import MessageAssembler as Reference
 
 NOW: Final = datetime(2026, 1, 1, tzinfo=UTC)
 HAS_ARROW: Final = find_spec("pyarrow") is not None

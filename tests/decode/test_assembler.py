@@ -9,8 +9,8 @@ from types import MappingProxyType
 from typing import TypeAlias, cast
 
 import pytest
-import reference
 
+import reference
 from deltafold import _core
 from deltafold._core import Decoder, MessageDelta
 from deltafold.contract.exceptions import ContractError, MisuseError

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
-import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import reference
 from deltafold import _core
 from deltafold.contract.kinds import DeltaKind, ErrorCode, FinishReason
 from wire_deltas import (

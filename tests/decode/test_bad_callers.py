@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 
 import pytest
-import reference
 
 import deltafold
+import reference
 from deltafold import (
     ContractError,
     Decoder,

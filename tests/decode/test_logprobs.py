@@ -5,10 +5,10 @@ import math
 import pickle
 
 import pytest
-import reference
 from pydantic import BaseModel, ValidationError
 
 import deltafold
+import reference
 from deltafold import Logprobs, Message, MessageDelta, _core
 from deltafold.contract.exceptions import ContractError
 from wire_deltas import Assembler, Wire, assert_same, consume, done, start, text, thinking

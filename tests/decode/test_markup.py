@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 import pytest
-import reference
 
 import deltafold
+import reference
 from deltafold import (
     Decoder,
     DeltaKind,

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator
 from typing import Literal, TypeAlias, cast
 
 import pytest
-import reference
 from hypothesis import given
 from hypothesis import strategies as st
 
 import deltafold
+import reference
 from deltafold import InternalError, MessageAssembler, MisuseError, PartialJson
 from deltafold.contract.kinds import json_array, json_object
 from wire_deltas import Assembler, args, call, consume, done, end, start

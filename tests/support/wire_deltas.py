@@ -6,7 +6,6 @@ Shared by the assembler tests, which give both classes the same deltas and look 
 from typing import TypeAlias
 
 import reference
-
 from deltafold import _core
 from deltafold.contract.exceptions import MisuseError
 from deltafold.errors.model_error import ModelError

@@ -91,7 +91,8 @@ names-of-%:
 	@sed -n 's/^$*-\([a-z]*\):.*## /  \1@/p' $(firstword $(MAKEFILE_LIST)) | awk -F@ '{ printf "%-14s %s\n", $$1, $$2 }'
 	@exit 2
 
-check-slow: .venv-test/installed ## the Python tests that wait for real time, which `make test` leaves out (needs nothing more)
+check-slow: .venv-test/installed ## the tests that `make test` leaves out: real waits, kills, growth, and all of each large set (needs nothing more)
+	cargo test $(CARGO_CHECKED) -- --ignored
 	.venv-test/bin/python -m pytest -m slow --numprocesses auto --dist worksteal
 
 check-sdks: .venv-sdks/installed .venv-test/installed ## the official clients, accelerated ones, and llm-babel's golden cases; rewrites docs/sdks.md (installs the clients)

@@ -1,5 +1,9 @@
-"""The mark `one_in(n)`: one in n cases of a test is in `make test`, the others are slow."""
+"""The mark `one_in(n)`: one in n cases of a test is in `make test`, the others are slow.
 
+And the number of processes: tests wait for sockets, processes and clocks for a third of their time.
+"""
+
+import os
 from collections import Counter
 
 import pytest
@@ -17,3 +21,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if seen[function] % mark.args[0]:
             item.add_marker(pytest.mark.slow)
         seen[function] += 1
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Return the number of processes of `--numprocesses auto`: three keep two cores busy."""
+    return (os.cpu_count() or 2) * 3 // 2

@@ -47,51 +47,68 @@ fn every_cut_of_recordings(dialect: &str) {
 }
 
 #[test]
+fn one_recording_in_ten_decodes_the_same_at_every_cut() {
+    for recording in crate::support::recordings().iter().step_by(10) {
+        every_cut(&recording.id, &recording.dialect, &recording.body);
+    }
+}
+
+#[test]
+#[ignore = "slow"]
 fn every_recording_of_anthropic_messages_decodes_the_same_at_every_cut() {
     every_cut_of_recordings("anthropic-messages");
 }
 
 #[test]
+#[ignore = "slow"]
 fn every_recording_of_openai_chat_decodes_the_same_at_every_cut() {
     every_cut_of_recordings("openai-chat");
 }
 
 #[test]
+#[ignore = "slow"]
 fn every_recording_of_openai_responses_decodes_the_same_at_every_cut() {
     every_cut_of_recordings("openai-responses");
 }
 
 #[test]
+#[ignore = "slow"]
 fn every_recording_of_gemini_decodes_the_same_at_every_cut() {
     every_cut_of_recordings("gemini");
 }
 
 #[test]
+#[ignore = "slow"]
 fn every_recording_of_gemini_interactions_decodes_the_same_at_every_cut() {
     every_cut_of_recordings("gemini-interactions");
 }
 
 #[test]
+#[ignore = "slow"]
 fn every_recording_of_cohere_chat_decodes_the_same_at_every_cut() {
     every_cut_of_recordings("cohere-chat");
 }
 
 #[test]
+#[ignore = "slow"]
 fn every_recording_of_mistral_decodes_the_same_at_every_cut() {
     every_cut_of_recordings("mistral");
 }
 
 #[test]
+#[ignore = "slow"]
 fn every_recording_of_bedrock_converse_decodes_the_same_at_every_cut() {
     every_cut_of_recordings("bedrock-converse");
 }
 
 #[test]
+#[ignore = "slow"]
 fn every_recording_of_bedrock_invoke_decodes_the_same_at_every_cut() {
     every_cut_of_recordings("bedrock-invoke");
 }
 
 #[test]
+#[ignore = "slow"]
 fn every_recording_of_ollama_decodes_the_same_at_every_cut() {
     every_cut_of_recordings("ollama");
 }

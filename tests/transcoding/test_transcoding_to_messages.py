@@ -1,6 +1,9 @@
 """Streams of other providers, read by clients of the Messages API."""
 
+from typing import get_args
+
 import pytest
+from anthropic.types.beta import BetaStopReason
 
 import deltafold
 from deltafold import Encoder, MessageDelta, Transcoder, transcode
@@ -240,6 +243,19 @@ def test_a_pause_stays_a_pause_and_server_tools_stay_blocks() -> None:
     assert of_type(events, "content_block_start")[0]["content_block"]["type"] == "server_tool_use"
     assert of_type(events, "message_delta")[0]["delta"]["stop_reason"] == "pause_turn"
     assert "part" in notes(body, TO, "openai-chat")
+
+
+@pytest.mark.parametrize("reason", get_args(BetaStopReason))
+def test_a_stop_reason_of_the_client_stays_in_its_own_protocol(reason: str) -> None:
+    call: Event = {"type": "tool_use", "id": "t1", "name": "find", "input": {}}
+    block: Event = call if reason == "tool_use" else {"type": "text", "text": ""}
+    body = messages(
+        {"type": "content_block_start", "index": 0, "content_block": block},
+        {"type": "content_block_stop", "index": 0},
+        *ended(reason),
+    )
+    events = transcoded(body, TO, TO)
+    assert of_type(events, "message_delta")[0]["delta"]["stop_reason"] == reason
 
 
 def test_cached_tokens_follow_each_convention() -> None:

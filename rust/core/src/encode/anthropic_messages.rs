@@ -29,6 +29,7 @@ const STOP_REASONS: &[&str] = &[
     "pause_turn",
     "refusal",
     "model_context_window_exceeded",
+    "compaction",
 ];
 
 /// Types of citations that a client of this protocol knows.

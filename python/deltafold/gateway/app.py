@@ -24,7 +24,7 @@ from deltafold.gateway.client_requests import ClientRequest, read_request, refus
 from deltafold.gateway.fetched_files import FileFetcher, with_files
 from deltafold.gateway.hooks import AnswerOptions, OnDelta, OnMessage, OnRequest
 from deltafold.gateway.loopback import is_local
-from deltafold.gateway.protocols import PROTOCOLS, ClientProtocol
+from deltafold.gateway.protocols import PROTOCOLS, ClientProtocol, protocol_of
 from deltafold.gateway.recorded_models import ReplayTable
 from deltafold.gateway.recording_pages import inspect_routes
 from deltafold.gateway.response_store import MemoryStore, ResponseStore
@@ -228,7 +228,8 @@ class _Gateway:
     async def _answer(
         self, request: Request, protocol: str, model_id: str | None, streams: bool | None
     ) -> Response:
-        is_array = request.query_params.get("alt") != "sse"
+        row = protocol_of(protocol)
+        is_array = row.array_target != "" and request.query_params.get("alt") != "sse"
         try:
             self._admit(request)
             asked = read_request(

@@ -336,13 +336,13 @@ class Model(Streaming, Generic[ConfigT]):
             rendered.body,
             sources,
             asked.streamed,
-            conversation,
-            tools,
-            notes,
-            rendered.tool_names,
-            continued,
-            expected,
-            asked.repair == "auto",
+            messages=conversation,
+            tools=tools,
+            notes=notes,
+            tool_names=rendered.tool_names,
+            continued=continued,
+            expected=expected,
+            repairs=asked.repair == "auto",
         )
 
     def _ask_for(

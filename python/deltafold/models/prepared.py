@@ -67,7 +67,7 @@ def asks_for_logprobs(body: Mapping[str, Any]) -> bool:
 
 @dataclass(slots=True)
 class WrittenCall:
-    """Body of a call, and what it was written of.
+    """Rendered call: its body, and the parts that the body was rendered from.
 
     Attributes:
         config: the settings.
@@ -102,7 +102,7 @@ class Prepared(CallContext):
     """One call.
 
     Attributes:
-        written: the body, and what it was written of.
+        written: the rendered call.
         caller: sends the request.
         request: the request.
         row: the row of the dialect in the registry.

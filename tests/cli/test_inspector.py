@@ -39,6 +39,7 @@ def said(text: str) -> bytes:
     return f"data: {json.dumps(chunk)}\n\n".encode()
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("path", BODIES, ids=lambda path: "/".join(path.parts[-3:-1]))
 def test_events_are_the_whole_body_and_deltas_are_those_of_a_stream(path: Path) -> None:
     body, dialect = path.read_bytes(), path.parent.parent.name

@@ -60,6 +60,7 @@ def test_there_are_enough_bad_histories_and_every_code_has_one() -> None:
     assert all(history.source for history in BAD)
 
 
+@pytest.mark.one_in(4)
 @every_dialect
 @every_bad
 def test_a_bad_history_is_found_out(history: Bad, dialect: str) -> None:
@@ -72,6 +73,7 @@ def test_a_bad_history_is_found_out(history: Bad, dialect: str) -> None:
         assert 0 <= problem.message_index <= len(history.messages(dialect))
 
 
+@pytest.mark.one_in(4)
 @every_dialect
 @every_bad
 def test_a_bad_history_is_mended(history: Bad, dialect: str) -> None:
@@ -80,6 +82,7 @@ def test_a_bad_history_is_mended(history: Bad, dialect: str) -> None:
     send(mended, dialect)
 
 
+@pytest.mark.one_in(4)
 @every_dialect
 @every_bad
 def test_what_rendering_does_not_put_right_is_refused(history: Bad, dialect: str) -> None:

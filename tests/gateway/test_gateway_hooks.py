@@ -98,6 +98,7 @@ def test_a_cut_of_passed_bytes_ends_in_the_clients_error(dialect: str) -> None:
             READ[dialect](url, streams=True)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("dialect", ["openai-chat", "anthropic-messages"])
 @pytest.mark.parametrize("missing", range(1, 40, 3))
 def test_the_event_after_the_content_is_completed(dialect: str, missing: int) -> None:

@@ -87,6 +87,7 @@ def leaked(secrets: Sequence[str], text: str) -> list[str]:
     return [secret for secret in secrets if secret in text]
 
 
+@pytest.mark.one_in(3)
 @each_own
 @both_ways
 def test_state_reaches_its_model_behind_another_name(answer: Signed, *, streams: bool) -> None:

@@ -86,7 +86,7 @@ def wanted_answers(
     yield read_by(read, judging.written(source, protocol))
 
 
-@sampled(10)
+@sampled(30)
 @pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
 @pytest.mark.parametrize("protocol", ASKING)
 def test_a_client_reads_every_recording_through_the_gateway(

@@ -185,6 +185,7 @@ def read_whole(message: Message) -> Message:
     return message
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.parent.name}/{case.name}")
 def test_a_lazy_message_looks_like_an_eager_one(case: Path) -> None:
     assembler = folded(case)
@@ -225,6 +226,7 @@ def assembler() -> MessageAssembler:
     return assembler
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("first", [*FIELDS, "text", "thinking", "tool_calls"])
 @pytest.mark.parametrize("observation", OBSERVATIONS)
 def test_what_was_read_first_changes_nothing(

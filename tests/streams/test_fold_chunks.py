@@ -47,6 +47,7 @@ def streamed(
         return stream.final_message()
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("path", CASES, ids=lambda path: f"{path.parts[-3]}/{path.parts[-2]}")
 def test_a_list_of_chunks_gives_the_message_of_a_stream(path: Path) -> None:
     dialect, body = path.parts[-3], path.read_bytes()

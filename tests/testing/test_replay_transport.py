@@ -130,6 +130,7 @@ FAULTS: dict[str, tuple[Recording, bytes, ErrorCode | None]] = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("way", ["", "asyncio", "trio", "httpx", "httpx, asyncio", "aiohttp"])
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_the_same_in_process_and_over_a_connection(way: str, fault: str) -> None:

@@ -120,6 +120,7 @@ def test_a_redirect_that_keeps_the_request_is_followed_to_the_same_origin(
     assert [sent.body for sent in server.requests] == [b"{}", b"{}"]
 
 
+@pytest.mark.one_in(3)
 @every_way
 def test_a_redirect_whose_body_stalls_leaves_the_call_its_time(
     way: str, server: ReplayServer

@@ -94,7 +94,9 @@ WORDS: dict[str, dict[str, str]] = {
 }
 # Words that a target has beside those: they are written where the source said the same word.
 OWN_WORDS: dict[str, frozenset[str]] = {
-    "anthropic-messages": frozenset({"stop_sequence", "model_context_window_exceeded"}),
+    "anthropic-messages": frozenset(
+        {"compaction", "stop_sequence", "model_context_window_exceeded"}
+    ),
     "bedrock-converse": frozenset(
         {"stop_sequence", "guardrail_intervened", "model_context_window_exceeded"}
     ),

@@ -19,7 +19,7 @@ from starlette.routing import Route
 
 from deltafold import AnthropicConfig, AnthropicModel, OpenAIChatConfig, OpenAIChatModel
 from deltafold.gateway import create_app
-from deltafold.gateway.uvicorn_server import make_server
+from deltafold.gateway.serving import make_server
 from deltafold.transports.http import make_http_client
 
 CHAT = "/v1/chat/completions"

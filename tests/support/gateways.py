@@ -15,7 +15,7 @@ from typing import Any
 from deltafold import OpenAIChatModel
 from deltafold.dialects import dialect_of
 from deltafold.gateway import create_app
-from deltafold.gateway.uvicorn_server import make_server
+from deltafold.gateway.serving import make_server
 from deltafold.models.adapters import adapter_of
 from deltafold.models.base import Model
 from deltafold.testing import ReplayServer

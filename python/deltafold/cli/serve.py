@@ -48,7 +48,7 @@ def serve(
             read_table,
             replay_table,
         )
-        from deltafold.gateway.uvicorn_server import make_server  # noqa: PLC0415 - an extra
+        from deltafold.gateway.serving import make_server  # noqa: PLC0415 - an extra
     except ModuleNotFoundError as missing:
         complain(f"{missing.name} is not installed: pip install 'deltafold[gateway]'")
         return EXIT_USAGE

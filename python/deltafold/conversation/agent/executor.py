@@ -3,32 +3,43 @@
 In: calls of messages or of entries.  Out: one outcome for each call, in the order of the calls,
 whatever happens; the progress of tools that report it.
 
-Laws: a tool that raises, exceeds its time limit, is refused or does not exist gives a result that
-states this. An incomplete call is never run. A tool receives the runtime and the agent only if it
-requires them.
+Laws: a tool that raises, exceeds its time limit, returns what has no text, is refused or does not
+exist gives a result that states this. Only KeyboardInterrupt and a cancellation from outside end
+more than the call. Only True approves. An incomplete call is never run. A tool receives the runtime
+and the agent only if it requires them.
 Source: docs/blueprint.md#tool-definition.
 """
 
 import asyncio
 import inspect
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 from deltafold.contract.exceptions import MisuseError
+from deltafold.contract.foreign_text import well_formed
 from deltafold.conversation.agent.run import RunState, RunStatus
 from deltafold.conversation.history.kinds import ToolExecutionStatus
-from deltafold.conversation.history.sections import to_plain_text
-from deltafold.conversation.history.tool_calls import HistoryToolCallResult, ToolCallRequest
+from deltafold.conversation.history.tool_calls import ToolCallRequest
 from deltafold.conversation.tools.argument_parser import ArgumentError
-from deltafold.conversation.tools.tools import Execute, Tool, ToolOutcome
+from deltafold.conversation.tools.tool_threads import MAX_HUNG_TOOLS, call_in_thread, hung_threads
+from deltafold.conversation.tools.tools import MAX_RESULT_BYTES, Execute, Tool, ToolOutcome
 from deltafold.message.messages import ToolCallPart
+from deltafold.models.call_log import LOGGER
 from deltafold.specs.tool_specs import ToolSpec
 
 _RUNNING: Final = frozenset({RunStatus.MODEL_RUNNING, RunStatus.TOOL_RUNNING})
 _END: Final = object()
+
+REJECTED: Final = "The call was rejected."
+"""Result of a call that was not approved."""
+
+_NOT_ASKED: Final = "the call %r of the tool %r is rejected: its approval raised an exception"
+_NOT_BOOL: Final = "the call %r of the tool %r is rejected: its approval answered %s, not a bool"
+_SHOWN: Final = frozenset({str, int, float, type(None)})
 
 Approve: TypeAlias = Callable[[Tool, ToolCallRequest], Awaitable[bool] | bool]
 OnStart: TypeAlias = Callable[[ToolCallRequest], None]
@@ -43,7 +54,9 @@ class ToolExecutor:
 
     Args:
         tools: the tools that may be called.
-        approve: asked before a call of a tool that requires it; may be asynchronous.
+        approve: asked before a call of a tool that requires it; may be asynchronous. Only True
+            approves; any other value than a bool, and an exception, is a rejection with an ERROR
+            line in the log.
         runtime: given to tools that require it.
         agent: given to tools that require it.
         state: goes to `awaiting_human` while an approval is awaited, and back.
@@ -51,6 +64,10 @@ class ToolExecutor:
         on_start: receives a call before its function is called, when it has been checked and
             approved.
         on_progress: receives each value that a tool yields before its result.
+        max_result_bytes: the longest text of a result, in bytes of UTF-8; the rest is cut off, and
+            the text says so. Files have no limit here.
+        max_hung: how many synchronous tools of this process may run on after their calls were
+            cancelled or exceeded their time limits; then calls of synchronous tools fail at once.
 
     Raises:
         MisuseError: two tools have one name, or one requires what is not given.
@@ -67,6 +84,8 @@ class ToolExecutor:
         max_parallel: int = 8,
         on_start: OnStart | None = None,
         on_progress: OnProgress | None = None,
+        max_result_bytes: int = MAX_RESULT_BYTES,
+        max_hung: int = MAX_HUNG_TOOLS,
     ) -> None:
         self._tools: dict[str, Tool] = {}
         for tool in tools:
@@ -88,6 +107,8 @@ class ToolExecutor:
         self._max_parallel = max_parallel
         self._on_start = on_start
         self._on_progress = on_progress
+        self._max_result_bytes = max_result_bytes
+        self._max_hung = max_hung
         # One person answers one question at a time.
         self._asking = asyncio.Lock()
 
@@ -113,10 +134,14 @@ class ToolExecutor:
         return list(await asyncio.gather(*(one(call) for call in calls)))
 
     async def execute(self, call: ToolCallPart | ToolCallRequest) -> ToolOutcome:
-        """Run one call. Failures become an outcome; only cancellation is raised."""
+        """Run one call.
+
+        Failures become an outcome; only a cancellation from outside and KeyboardInterrupt are
+        raised.
+        """
         asked = ToolCallRequest.of_part(call) if isinstance(call, ToolCallPart) else call
         begun = time.monotonic()
-        outcome = await self._execute(asked)
+        outcome = (await self._execute(asked)).limited(self._max_result_bytes)
         return replace(outcome, elapsed=timedelta(seconds=time.monotonic() - begun))
 
     async def _execute(self, call: ToolCallRequest) -> ToolOutcome:
@@ -126,42 +151,57 @@ class ToolExecutor:
             return _failed(call, f"There is no tool {call.tool_name!r}; there are: {known}.")
         try:
             arguments = tool.arguments_of(call, **self._given)
-        except ArgumentError as error:
-            return _failed(call, str(error))
-        if tool.requires_approval and not await self._approved(tool, call):
-            return ToolOutcome(call, ToolExecutionStatus.REJECTED, "The call was rejected.")
+        except Exception as error:  # noqa: BLE001 - types of arguments are the caller's code
+            return _failed(call, _described(error))
+        if tool.requires_approval:
+            objection = await self._objection(tool, call)
+            if objection is not None:
+                return ToolOutcome(call, ToolExecutionStatus.REJECTED, objection)
         if self._on_start is not None:
             self._on_start(call)
+        return await self._run(tool, tool.execute, arguments, call)
+
+    async def _run(
+        self, tool: Tool, execute: Execute, arguments: dict[str, Any], call: ToolCallRequest
+    ) -> ToolOutcome:
+        """Call a function; nothing that it raises or returns ends more than its call."""
+        task = asyncio.current_task()
+        cancels = _cancels(task)
         # Distinguish the TimeoutError of the limit from a TimeoutError that the tool raises.
         limit = asyncio.timeout(None if tool.timeout_ms is None else tool.timeout_ms / 1000)
         try:
             async with limit:
-                value = await self._value(tool.execute, arguments, call)
-        except Exception as error:  # noqa: BLE001 - a tool is the caller's code
-            text = f"{type(error).__name__}: {error}"
+                value = await self._value(execute, arguments, call)
+            return ToolOutcome.of_value(call, value)
+        except BaseException as error:
+            is_cancelled = isinstance(error, asyncio.CancelledError)
             if limit.expired():
                 text = f"The tool did not finish within {tool.timeout_ms} ms."
-            elif isinstance(error, ArgumentError):
-                text = str(error)
+            elif _is_interrupt(error) or (is_cancelled and _cancels(task) > cancels):
+                raise
+            else:
+                text = "The tool cancelled itself." if is_cancelled else _described(error)
             return _failed(call, text)
-        if isinstance(value, HistoryToolCallResult):
-            return ToolOutcome(call, value.status, to_plain_text(value.result.live), value)
-        return ToolOutcome.of_value(call, value)
 
     async def _value(
         self, execute: Execute, arguments: dict[str, Any], call: ToolCallRequest
     ) -> object:
         """Call a function of any kind, and return its result."""
+        report = partial(self._report, call)
         is_coroutine = bool(inspect.iscoroutinefunction(execute))
         value: object
         if is_coroutine or bool(inspect.isasyncgenfunction(execute)):
             value = execute(**arguments)
         else:
-            value = await asyncio.to_thread(execute, **arguments)
+            hung = hung_threads()
+            if hung >= self._max_hung:
+                raise ArgumentError(
+                    f"The tool was not run: {hung} calls of synchronous tools run on after their "
+                    "time limit or their cancellation, and no more may (max_hung)."
+                )
+            value = await call_in_thread(execute, arguments, report)
         if inspect.isasyncgen(value):
             return await self._last_of(value, call)
-        if inspect.isgenerator(value):
-            return await self._returned_by(value, call)
         return await value if inspect.isawaitable(value) else value
 
     async def _last_of(self, values: AsyncGenerator[object, Any], call: ToolCallRequest) -> object:
@@ -176,28 +216,14 @@ class ToolExecutor:
             await values.aclose()
         return None if last is _END else last
 
-    async def _returned_by(
-        self, values: Generator[object, Any, object], call: ToolCallRequest
-    ) -> object:
-        """Return the return value of a generator, or its last value; it runs in a thread."""
-        last: object = _END
-        while True:
-            done, value = await asyncio.to_thread(_step, values)
-            if done and value is None:
-                return None if last is _END else last
-            if last is not _END:
-                self._report(call, last)
-            if done:
-                return value
-            last = value
-
     def _report(self, call: ToolCallRequest, progress: object) -> None:
         if self._on_progress is not None:
             self._on_progress(call, progress)
 
-    async def _approved(self, tool: Tool, call: ToolCallRequest) -> bool:
+    async def _objection(self, tool: Tool, call: ToolCallRequest) -> str | None:
+        """Return why a call is rejected, None if it is approved."""
         if self._approve is None:
-            return False
+            return REJECTED
         async with self._asking:
             state = self._state
             running = state is not None and state.status in _RUNNING
@@ -205,22 +231,51 @@ class ToolExecutor:
             if state is not None and running:
                 state.move(RunStatus.AWAITING_HUMAN)
             try:
-                answer = self._approve(tool, call)
-                return bool(await answer if inspect.isawaitable(answer) else answer)
-            except Exception:  # noqa: BLE001 - who cannot be asked has not agreed
-                return False
+                given: object = self._approve(tool, call)
+                answer = await given if inspect.isawaitable(given) else given
+            except Exception as error:  # noqa: BLE001 - who cannot be asked has not agreed
+                LOGGER.error(_NOT_ASKED, call.tool_call_id, call.tool_name, exc_info=error)
+                return f"{REJECTED} Its approval raised {type(error).__name__}."
             finally:
                 if state is not None and running and state.status is RunStatus.AWAITING_HUMAN:
                     state.move(before)
+        if answer is True:
+            return None
+        if answer is False:
+            return REJECTED
+        shown = f"{answer!r:.100}" if type(answer) in _SHOWN else f"a {type(answer).__name__}"
+        LOGGER.error(_NOT_BOOL, call.tool_call_id, call.tool_name, shown)
+        return f"{REJECTED} Its approval answered {shown}, and only True approves."
 
 
-def _step(values: Generator[object, Any, object]) -> tuple[bool, object]:
-    """Run a generator to its next value; StopIteration cannot leave a thread."""
+def _cancels(task: asyncio.Task[Any] | None) -> int:
+    return 0 if task is None else task.cancelling()
+
+
+def _is_interrupt(error: BaseException) -> bool:
+    """Return whether an exception is or holds a KeyboardInterrupt."""
+    if not isinstance(error, BaseExceptionGroup):
+        return isinstance(error, KeyboardInterrupt)
+    group: list[BaseException] = [error]
+    while group:
+        one = group.pop()
+        if isinstance(one, BaseExceptionGroup):
+            group += one.exceptions
+        elif isinstance(one, KeyboardInterrupt):
+            return True
+    return False
+
+
+def _described(error: BaseException) -> str:
+    """Describe an exception of a tool for the model."""
+    if isinstance(error, ArgumentError):
+        return str(error)
+    name = type(error).__name__
     try:
-        return False, next(values)
-    except StopIteration as stop:
-        return True, stop.value
+        return f"{name}: {error}"
+    except Exception:  # noqa: BLE001 - its `__str__` is the caller's code
+        return f"{name}, whose text cannot be read"
 
 
 def _failed(call: ToolCallRequest, text: str) -> ToolOutcome:
-    return ToolOutcome(call, ToolExecutionStatus.FAILED, text)
+    return ToolOutcome(call, ToolExecutionStatus.FAILED, well_formed(text))

@@ -16,6 +16,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from deltafold.contract.exceptions import DeltafoldError
 from deltafold.contract.short_repr import ShortRepr
 from deltafold.contract.usage import Usage, sum_of_usage
+from deltafold.conversation.tools.tool_threads import MAX_HUNG_TOOLS
+from deltafold.conversation.tools.tools import MAX_RESULT_BYTES
 
 
 class LoopConfig(ShortRepr, BaseModel):
@@ -79,16 +81,26 @@ class ContextConfig(ShortRepr, BaseModel):
 
 
 class ToolsConfig(ShortRepr, BaseModel):
-    """Names of the available tools (None: all), and of the tools that always need approval.
+    """Which tools there are, and what a call of one may need.
 
     >>> AgentConfig(tools={"require_approval": ["delete_file"]}).tools
     ToolsConfig(require_approval=('delete_file',))
+
+    Attributes:
+        enabled: names of the available tools; None enables all.
+        require_approval: names of the tools that always need an approval.
+        max_result_bytes: the longest text of a result, in bytes of UTF-8; the rest is cut off, and
+            the text says so.
+        max_hung: how many synchronous tools of this process may run on after their calls were
+            cancelled or exceeded their time limits; then calls of synchronous tools fail at once.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     enabled: tuple[str, ...] | None = None
     require_approval: tuple[str, ...] = ()
+    max_result_bytes: int = Field(default=MAX_RESULT_BYTES, ge=1)
+    max_hung: int = Field(default=MAX_HUNG_TOOLS, ge=0)
 
 
 class AgentConfig(ShortRepr, BaseModel):

@@ -2,16 +2,16 @@
 
 In: the calls of an answer.  Out: events while they run; one entry with all results.
 
-Laws: a call begins after its entry is in the log. A call that had begun before an interruption is
-not run again, unless its tool is repeatable; its result states the interruption. No task outlives
-`close`.
+Laws: a call begins after its entry is in the log, and each that began has one result there, also
+when the run is cancelled. A call that had begun before an interruption is not run again, unless its
+tool is repeatable; its result states the interruption. No task outlives `close`.
 """
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from deltafold.conversation.agent.executor import ToolExecutor
+from deltafold.conversation.agent.executor import REJECTED, ToolExecutor
 from deltafold.conversation.agent.run_events import AgentEvent, AgentEventKind
 from deltafold.conversation.agent.run_log import Stages, last_answer, stages_of
 from deltafold.conversation.agent.run_setup import RunSetup
@@ -42,9 +42,6 @@ NOT_RUN: Final = "The call was not run, because the conversation went on without
 OUTPUT_LATER: Final = "Other calls came with this one. Call it again when you have their results."
 """Result of a call that gives the output before the results of other calls."""
 
-REJECTED: Final = "The call was rejected."
-"""Result of a call that was not approved."""
-
 _Events = list[AgentEvent]
 
 
@@ -72,6 +69,7 @@ class Answering:
         self._tasks: dict[str, asyncio.Task[HistoryToolCallResult]] = {}
         self._calls: Sequence[ToolCallRequest] = ()
         self._early: set[str] = set()
+        self._begun: set[str] = set()
         self._executor = ToolExecutor(
             setup.tools,
             approve=setup.approve or _approved_before,
@@ -80,6 +78,8 @@ class Answering:
             state=setup.run_state,
             on_start=self._begin,
             on_progress=self._report,
+            max_result_bytes=setup.config.tools.max_result_bytes,
+            max_hung=setup.config.tools.max_hung,
         )
 
     def start_early(self, call: ToolCallRequest) -> None:
@@ -117,7 +117,7 @@ class Answering:
             task = self._tasks.get(call.tool_call_id)
             if task is not None:
                 is_cancelled = task.cancelled()
-                results[call.tool_call_id] = self._given_up(call) if is_cancelled else task.result()
+                results[call.tool_call_id] = _broken_off(call) if is_cancelled else task.result()
         if not self.pending:
             self._append(calls, results)
 
@@ -164,7 +164,7 @@ class Answering:
         tool = self._tools.get(call.tool_name)
         runs_again = is_repeated and tool is not None and tool.is_repeatable
         if CallStage.STARTED in stages.reached and not runs_again:
-            return told(call, ToolExecutionStatus.FAILED, INTERRUPTED)
+            return _broken_off(call)
         if CallStage.REJECTED in stages.reached:
             return told(call, ToolExecutionStatus.REJECTED, REJECTED)
         return None
@@ -187,23 +187,26 @@ class Answering:
 
     async def _run(self, call: ToolCallRequest) -> HistoryToolCallResult:
         async with self._free:
-            outcome = await self._executor.execute(call)
-            result = outcome.history_result()
-            self._note(call.tool_call_id, CallStage.ENDED, result=result)
-            self._put(AgentEventKind.TOOL_END, call, result=result)
+            try:
+                result = (await self._executor.execute(call)).history_result()
+            except BaseException:
+                # A repeatable call has no result yet: a resumed run makes it again.
+                tool = self._tools.get(call.tool_name)
+                if call.tool_call_id in self._begun and tool and not tool.is_repeatable:
+                    self._ended(call, _broken_off(call))
+                raise
+            self._ended(call, result)
             return result
 
     def _begin(self, call: ToolCallRequest) -> None:
+        self._begun.add(call.tool_call_id)
         began_with = {"call": call} if call.tool_call_id in self._early else {}
         self._note(call.tool_call_id, CallStage.STARTED, **began_with)
         self._put(AgentEventKind.TOOL_START, call)
 
-    def _given_up(self, call: ToolCallRequest) -> HistoryToolCallResult:
-        """Return the result of a tool that has raised `CancelledError` by itself."""
-        result = told(call, ToolExecutionStatus.FAILED, "The tool cancelled itself.")
+    def _ended(self, call: ToolCallRequest, result: HistoryToolCallResult) -> None:
         self._note(call.tool_call_id, CallStage.ENDED, result=result)
         self._put(AgentEventKind.TOOL_END, call, result=result)
-        return result
 
     def _note(self, call_id: str, stage: CallStage, **facts: Any) -> None:  # noqa: ANN401 - fields of the entry
         self._state.log.append(CallEntry(tool_call_id=call_id, stage=stage, **facts))
@@ -251,6 +254,11 @@ class Answering:
 def _approved_before(_tool: Tool, _call: ToolCallRequest) -> bool:
     """Approve: a call without an approval does not reach the executor."""
     return True
+
+
+def _broken_off(call: ToolCallRequest) -> HistoryToolCallResult:
+    """Make the result of a call that had begun and was not awaited to its end."""
+    return told(call, ToolExecutionStatus.FAILED, INTERRUPTED)
 
 
 def told(call: ToolCallRequest, status: ToolExecutionStatus, text: str) -> HistoryToolCallResult:

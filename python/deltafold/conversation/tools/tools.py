@@ -18,9 +18,10 @@ from typing import Any, Final, Self, TypeAlias, cast
 from pydantic import BaseModel, ValidationError
 from pydantic_core import to_jsonable_python
 
+from deltafold.contract.foreign_text import well_formed
 from deltafold.conversation.history.frozen import thawed
 from deltafold.conversation.history.kinds import ToolExecutionStatus
-from deltafold.conversation.history.sections import LevelOfDetailSections
+from deltafold.conversation.history.sections import LevelOfDetailSections, to_plain_text
 from deltafold.conversation.history.tool_calls import (
     ContextAttachment,
     HistoryToolCallResult,
@@ -39,6 +40,9 @@ from deltafold.message.messages import (
 )
 from deltafold.specs.tool_schema import hints_of, model_of_function
 from deltafold.specs.tool_specs import ToolSpec
+
+MAX_RESULT_BYTES: Final = 1 << 20
+"""The longest text of a result, in bytes of UTF-8, by default."""
 
 Execute: TypeAlias = Callable[..., object]
 
@@ -250,17 +254,53 @@ class ToolOutcome:
 
     @classmethod
     def of_value(cls, call: ToolCallRequest, value: object) -> "ToolOutcome":
-        """Make the outcome of the return value of a tool."""
+        """Make the outcome of the return value of a tool.
+
+        Raises:
+            Exception: the value has no text, such as a list that is nested too deeply.
+        """
+        if isinstance(value, HistoryToolCallResult):
+            own = replace(value, tool_name=call.tool_name, tool_call_id=call.tool_call_id)
+            return cls(call, own.status, to_plain_text(own.result.live), own)
         status = ToolExecutionStatus.SUCCESS
         listed = isinstance(value, list | tuple)
         items = cast("Sequence[object]", value) if listed else [value]
         if any(isinstance(item, _PARTS) for item in items):
             parts = tuple(
-                item if isinstance(item, _PARTS) else TextPart(text=as_text(item)) for item in items
+                _well_formed(item) if isinstance(item, _PARTS) else TextPart(text=as_text(item))
+                for item in items
             )
             text = "\n\n".join(part.text for part in parts if isinstance(part, TextPart))
             return cls(call, status, text, value, parts=parts)
         return cls(call, status, as_text(value), value)
+
+    def limited(self, max_bytes: int = MAX_RESULT_BYTES) -> "ToolOutcome":
+        r"""Return the outcome with a text of at most so many bytes of UTF-8, and a note of the cut.
+
+        >>> call = ToolCallRequest("tide", "call_1", "{}", {})
+        >>> ToolOutcome.of_value(call, "17:42 17:58").limited(5).content
+        '17:42\n[Cut off: the result has 11 bytes of text, and 5 are kept (max_result_bytes).]'
+        """
+        value, parts = self.value, self.parts
+        if isinstance(value, HistoryToolCallResult):
+            levels = (value.result.live, value.result.summary, value.result.gist)
+            cut = [_cut(to_plain_text(level), max_bytes) for level in levels]
+            if cut == [None, None, None]:
+                return self
+            kept = [
+                level if text is None else [("", text)]
+                for level, text in zip(levels, cut, strict=True)
+            ]
+            result = LevelOfDetailSections(*kept)
+            value = replace(value, result=result)
+            return replace(self, content=to_plain_text(result.live), value=value)
+        content = _cut(self.content, max_bytes)
+        if content is None:
+            return self
+        if parts:
+            files = [part for part in parts if not isinstance(part, TextPart)]
+            parts = (TextPart(text=content), *files)
+        return replace(self, content=content, parts=parts)
 
     def part(self) -> ToolResultPart:
         """Return the part of a tool message."""
@@ -297,14 +337,39 @@ def tool_message(outcomes: Iterable[ToolOutcome], run_id: str | None = None) -> 
 
 
 def as_text(value: object) -> str:
-    """Return a value of a tool as text: a string unchanged, everything else as JSON."""
+    """Return a value of a tool as text: a string as it is, everything else as JSON.
+
+    A lone surrogate, as in a file name of `os.listdir`, becomes U+FFFD: no request can carry it.
+
+    Raises:
+        Exception: the value has no text.
+    """
     if isinstance(value, str):
-        return value
-    if isinstance(value, BaseModel):
-        return value.model_dump_json()
+        return well_formed(value)
     if value is None:
         return ""
     try:
-        return json.dumps(to_jsonable_python(value, fallback=str), ensure_ascii=False)
+        if isinstance(value, BaseModel):
+            return value.model_dump_json()
+        return well_formed(json.dumps(to_jsonable_python(value, fallback=str), ensure_ascii=False))
     except (TypeError, ValueError, RecursionError):
-        return str(value)
+        return well_formed(str(value))
+
+
+def _well_formed(part: ContentPart) -> ContentPart:
+    """Return a part whose text, if it was not checked, has no lone surrogates."""
+    if not isinstance(part, TextPart) or well_formed(part.text) == part.text:
+        return part
+    return part.model_copy(update={"text": well_formed(part.text)})
+
+
+def _cut(text: str, max_bytes: int) -> str | None:
+    """Return the beginning of a text that is too long, with a note; None for any other."""
+    if len(text) * 4 <= max_bytes:
+        return None
+    data = text.encode()
+    if len(data) <= max_bytes:
+        return None
+    kept = data[:max_bytes].decode("utf-8", "ignore")
+    note = f"the result has {len(data):,} bytes of text, and {max_bytes:,} are kept"
+    return f"{kept}\n[Cut off: {note} (max_result_bytes).]"

@@ -101,6 +101,14 @@ class _Stream(Generic[ReaderT]):
         return self._core.cost.source
 
     @property
+    def ended_at(self) -> int | None:
+        """Bytes of the body up to the end of the event that ended it.
+
+        None before, and where the end of the body is that of the stream.
+        """
+        return self._core.decoder.ended_at
+
+    @property
     def error(self) -> ModelError | None:
         """Error that ended the stream; None while it runs and after success."""
         return self._core.error()

@@ -70,6 +70,7 @@ class EncoderOptions(TypedDict, total=False):
 
     model_id: str | None
     request_id: str | None
+    response_id: str | None
     include_usage: bool
     input_tokens: int | None
     reasoning_member: Literal["reasoning_content", "reasoning"]

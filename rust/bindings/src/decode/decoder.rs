@@ -301,6 +301,12 @@ impl Decoder {
         self.has_finished(py)
     }
 
+    /// Number of bytes of the body up to the end of the event with the terminal; None for a body without one.
+    #[getter]
+    fn ended_at(&self, py: Python<'_>) -> PyResult<Option<u64>> {
+        Ok(errors::lock(py, &self.core, "decoder")?.ended_at())
+    }
+
     /// Set the status and the headers of the response, which arrive after the request.
     ///
     /// Raises:

@@ -32,6 +32,7 @@ use crate::support::try_lock::TryLock;
 ///     target: the protocol to write, a name of `target_names()`.
 ///     model_id: the model to name instead of the source's.
 ///     request_id: the response id of a stream that has none.
+///     response_id: the response id to write in place of the source's.
 ///     include_usage: write a chunk of usage (openai-chat).  Default True.
 ///     input_tokens: tokens of the prompt by the caller's estimate, for a head that names them (anthropic-messages); the
 ///         real number follows at the end.

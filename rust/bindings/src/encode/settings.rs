@@ -138,6 +138,7 @@ pub(crate) fn read(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Choices> {
         match key.as_str() {
             "model_id" => settings.model_id = text()?.map(Into::into),
             "request_id" => settings.request_id = text()?.map(Into::into),
+            "response_id" => settings.response_id = text()?.map(Into::into),
             "include_usage" => settings.include_usage = flag()?,
             "input_tokens" => settings.input_tokens = value.extract()?,
             "reasoning_member" => {

@@ -31,6 +31,7 @@ pub struct Decoder {
     /// Boxed, so that a decoder is cheap to move.
     core: Box<Core>,
     fed_anything: bool,
+    ended_at: Option<u64>,
 }
 
 /// The kind of the body, as far as it is known.
@@ -78,6 +79,7 @@ impl Decoder {
             shapes: options.shapes.clone(),
             core: Box::new(core(options, state)),
             fed_anything: false,
+            ended_at: None,
         })
     }
 
@@ -103,6 +105,11 @@ impl Decoder {
     /// Return true after the terminal.
     pub fn finished(&self) -> bool {
         self.core.has_ended()
+    }
+
+    /// Return the number of bytes up to the end of the event that ended a body of server-sent events; `None` for other ends.
+    pub fn ended_at(&self) -> Option<u64> {
+        self.ended_at
     }
 
     /// Return the sequence number of the last delta.
@@ -185,6 +192,9 @@ impl Decoder {
     #[inline]
     fn forget_the_end(&mut self) {
         if self.finished() {
+            if let Body::Framed(framer) = &self.body {
+                self.ended_at = framer.stopped_at();
+            }
             self.body = Body::Unknown(BodySniffer::default());
             self.core.drop_bare_json();
         }

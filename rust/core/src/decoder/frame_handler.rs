@@ -58,12 +58,12 @@ impl<O: Outputs> Receiver for FrameHandler<'_, O> {
     }
 
     #[inline]
-    fn unframed(&mut self, bytes: &[u8]) -> ControlFlow<(), usize> {
+    fn unframed(&mut self, bytes: &[u8]) -> ControlFlow<usize, usize> {
         if self.core.options().provider_raw {
             return ControlFlow::Continue(0);
         }
         let bytes = self.feed.beginning(bytes);
         let taken = self.core.apply_templates_unframed(bytes, self.out);
-        self.flow().map_continue(|()| taken)
+        self.flow().map_continue(|()| taken).map_break(|()| taken)
     }
 }

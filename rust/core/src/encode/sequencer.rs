@@ -16,7 +16,7 @@ use super::draft::Draft;
 use super::escape::write_escaped;
 use super::handover::hands_over;
 use super::parts::{Call, Extras, TextKind, TextPart, WholePart};
-use super::settings::DeclinedCalls;
+use super::settings::{DeclinedCalls, Settings};
 use super::waiting::{Content, Slot, Slots, WaitingText};
 use super::writer::{Ending, Order, Writer};
 use crate::contract::{
@@ -200,7 +200,8 @@ impl<W: Writer> Sequencer<W> {
         let is_known = draft.answer.is_some() && draft.out.written() > 0;
         if self.status.is_none() && !is_known {
             draft.head.model_id = draft.settings.model_id.as_deref().unwrap_or(model_id).to_owned();
-            request_id.clone_into(&mut draft.head.request_id);
+            let id = draft.settings.response_id.as_deref().unwrap_or(request_id);
+            id.clone_into(&mut draft.head.request_id);
         }
     }
 
@@ -217,7 +218,8 @@ impl<W: Writer> Sequencer<W> {
         self.status = Some(200);
         if draft.head.request_id.is_empty() {
             // A keep-alive may come before the source named the response, and some targets require an id.
-            let id = draft.settings.request_id.as_deref().filter(|id| !id.is_empty());
+            let Settings { response_id, request_id, .. } = &draft.settings;
+            let id = response_id.as_deref().or(request_id.as_deref()).filter(|id| !id.is_empty());
             draft.head.request_id = id.unwrap_or("response").to_owned();
         }
         if draft.head.model_id.is_empty() {

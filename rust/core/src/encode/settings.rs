@@ -75,6 +75,8 @@ pub struct Settings {
     pub model_id: Option<Box<str>>,
     /// Response id for a stream without one.
     pub request_id: Option<Box<str>>,
+    /// Response id to write in place of the source's.
+    pub response_id: Option<Box<str>>,
     /// Write a chunk of usage (openai-chat).
     pub include_usage: bool,
     /// Tokens of the prompt by the caller's estimate, for heads that must name them.
@@ -120,6 +122,7 @@ impl Default for Settings {
         Self {
             model_id: None,
             request_id: None,
+            response_id: None,
             include_usage: true,
             input_tokens: None,
             reasoning_member: "reasoning_content",

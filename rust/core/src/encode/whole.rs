@@ -140,7 +140,8 @@ fn write_whole(
     let head = &mut draft.head;
     head.created = created;
     head.model_id = draft.settings.model_id.as_deref().unwrap_or(first.model_id()).to_owned();
-    first.request_id().clone_into(&mut head.request_id);
+    let id = draft.settings.response_id.as_deref().unwrap_or(first.request_id());
+    id.clone_into(&mut head.request_id);
     // The counts are those of the response, and each answer has the last ones that it saw.
     if let Some(usage) = answers.iter().rev().find_map(|(_, message)| message.usage()) {
         head.usage = usage.without_details();

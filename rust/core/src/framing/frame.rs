@@ -52,10 +52,11 @@ pub trait Receiver {
     /// Take a frame.  Break to stop the framer.
     fn frame(&mut self, frame: Frame<'_>) -> ControlFlow<()>;
 
-    /// Take known events from the start of unframed bytes and return their length.  An event begins at the first byte.
+    /// Take known events from the start of unframed bytes and return their length.  An event begins at the first byte.  Break
+    /// with the length to stop the framer.
     ///
     /// A framer offers the bytes before it reads them.  A receiver without a fast path takes none.
-    fn unframed(&mut self, _bytes: &[u8]) -> ControlFlow<(), usize> {
+    fn unframed(&mut self, _bytes: &[u8]) -> ControlFlow<usize, usize> {
         ControlFlow::Continue(0)
     }
 }

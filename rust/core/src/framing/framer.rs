@@ -70,6 +70,14 @@ impl Framer {
         }
     }
 
+    /// Return the number of bytes up to the end of the event at which the sink broke (server-sent events).
+    pub fn stopped_at(&self) -> Option<u64> {
+        match self {
+            Self::Sse(framer) => framer.stopped_at(),
+            Self::Ndjson(_) | Self::JsonArray(_) | Self::AwsEventStream(_) => None,
+        }
+    }
+
     /// Take the end of the body.
     pub fn close(&mut self, mut sink: impl Receiver) -> ControlFlow<()> {
         match self {

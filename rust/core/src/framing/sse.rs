@@ -32,6 +32,7 @@ pub struct Sse {
     has_data: bool,
     data_offset: u64,
     max_bytes: usize,
+    stopped_at: Option<u64>,
 }
 
 impl Sse {
@@ -46,34 +47,59 @@ impl Sse {
     }
 
     /// Read the next bytes and pass each finished frame to `sink`, until `sink` breaks.
-    pub fn feed<'a>(&mut self, bytes: &'a [u8], mut sink: impl Receiver) -> ControlFlow<()> {
+    pub fn feed(&mut self, bytes: &[u8], sink: impl Receiver) -> ControlFlow<()> {
         let mut at = self.skip_bom(bytes);
         let start = self.fed;
         self.fed = start.saturating_add(bytes.len() as u64);
+        let flow = self.read(bytes, start, &mut at, sink);
+        if flow.is_break() {
+            self.stopped_at = Some(start.saturating_add(at as u64));
+        }
+        flow
+    }
+
+    /// Return the number of bytes up to the end of the event at which the sink broke.
+    pub fn stopped_at(&self) -> Option<u64> {
+        self.stopped_at
+    }
+
+    fn read<'a>(
+        &mut self,
+        bytes: &'a [u8],
+        start: u64,
+        at: &mut usize,
+        mut sink: impl Receiver,
+    ) -> ControlFlow<()> {
         // The data of the current event, while it is one line of this feed.
         let mut whole: &'a [u8] = &[];
-        while let Some(mut rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
+        while let Some(mut rest) = bytes.get(*at..).filter(|rest| !rest.is_empty()) {
             if std::mem::take(&mut self.skip_lf) && rest.first() == Some(&b'\n') {
-                at += 1;
+                *at += 1;
                 continue;
             }
             if self.between_events() {
-                at += sink.unframed(rest)?;
-                rest = bytes.get(at..).unwrap_or_default();
+                match sink.unframed(rest) {
+                    ControlFlow::Continue(taken) => *at += taken,
+                    ControlFlow::Break(taken) => {
+                        *at += taken;
+                        return ControlFlow::Break(());
+                    }
+                }
+                rest = bytes.get(*at..).unwrap_or_default();
                 // Blank lines between events are ignored, in any number.
                 let blank = rest.iter().take_while(|byte| matches!(byte, b'\n' | b'\r')).count();
                 if let Some(last) = blank.checked_sub(1) {
                     self.skip_lf = rest.get(last) == Some(&b'\r');
-                    at += blank;
+                    *at += blank;
                     continue;
                 }
                 if let Some(event) = WholeEvent::at_start_of(rest)
                     && event.bytes <= self.max_bytes
                 {
                     let WholeEvent { name, data, data_at, .. } = event;
-                    let offset = start + (at + data_at) as u64;
+                    let offset = start + (*at + data_at) as u64;
                     let wire = rest.get(..event.bytes).unwrap_or_default();
-                    at += event.bytes;
+                    *at += event.bytes;
                     sink.frame(Frame::Event { name, data, offset, closed: true, wire })?;
                     continue;
                 }
@@ -81,7 +107,7 @@ impl Sse {
                     break;
                 }
             }
-            let offset = start + at as u64;
+            let offset = start + *at as u64;
             let Some(end) = memchr::memchr2(b'\n', b'\r', rest) else {
                 if self.line.is_empty() {
                     self.line_offset = offset;
@@ -94,7 +120,7 @@ impl Sse {
                 return sink.frame(Frame::TooLong);
             }
             self.skip_lf = tail.first() == Some(&b'\r');
-            at += end + 1;
+            *at += end + 1;
             // The same sum as for an open line, so that chunk boundaries do not move the limit.
             let held = self.data.len().saturating_add(whole.len());
             if self.line.len().saturating_add(line.len()).saturating_add(held) > self.max_bytes {

@@ -12,6 +12,7 @@ from importlib import import_module
 
 from deltafold import _core
 from deltafold.contract.lazy_names import names_on_first_use
+from deltafold.contract.moved_modules import find_moved_modules
 
 _NAMES = {
     "deltafold": ("arrow", "otel", "rollouts", "testing"),
@@ -131,6 +132,7 @@ _SUBMODULES = (
 for _name in _NAMES["deltafold._core"]:
     globals()[_name] = getattr(_core, _name)
 _named = names_on_first_use(__name__, _NAMES, _SUBMODULES)
+find_moved_modules()
 
 
 def _all() -> list[str]:

@@ -22,9 +22,9 @@ from deltafold.testing import ReplayServer
 
 
 @contextmanager
-def served(app: Any) -> Generator[str]:  # noqa: ANN401 - an ASGI application
+def served(app: Any, **settings: Any) -> Generator[str]:  # noqa: ANN401 - an ASGI application
     """Serve an application on a free port of this machine, and yield its address."""
-    server = make_server(app, host="127.0.0.1", port=0, log_level="warning", ws="none")
+    server = make_server(app, host="127.0.0.1", port=0, log_level="warning", ws="none", **settings)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started:

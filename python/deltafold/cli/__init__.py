@@ -209,6 +209,9 @@ def _serve(commands: _Commands) -> None:
             port=given.port,
             no_auth=given.no_auth,
             fetch_files=given.fetch_files,
+            drain=given.drain,
+            allowed_hosts=given.allow_host,
+            allowed_origins=given.allow_origin,
             config_of=given.print_config,
         )
 
@@ -236,6 +239,27 @@ def _serve(commands: _Commands) -> None:
         "--fetch-files",
         action="store_true",
         help="fetch files that a request names by address, where a provider takes only the bytes",
+    )
+    parser.add_argument(
+        "--drain",
+        type=float,
+        default=30,
+        metavar="SECONDS",
+        help="how long answers may go on after the first signal; default 30",
+    )
+    parser.add_argument(
+        "--allow-host",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a name in the header Host that counts as one of this machine",
+    )
+    parser.add_argument(
+        "--allow-origin",
+        action="append",
+        default=[],
+        metavar="ORIGIN",
+        help="an origin of pages that may call, such as https://example.org",
     )
     parser.add_argument(
         "--print-config", choices=list(CLIENTS), help="print what to set in a client instead"

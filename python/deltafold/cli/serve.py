@@ -9,6 +9,7 @@ are called over aiohttp where it is installed: an event costs half the CPU of on
 under uvloop httpx2 holds megabytes for a client that hardly reads.
 """
 
+import math
 from collections.abc import Sequence
 from importlib.util import find_spec
 
@@ -26,6 +27,9 @@ def serve(
     port: int,
     no_auth: bool,
     fetch_files: bool,
+    drain: float,
+    allowed_hosts: Sequence[str],
+    allowed_origins: Sequence[str],
     config_of: str | None,
 ) -> int:
     """Run the gateway until it is interrupted; returns the exit code.
@@ -38,6 +42,9 @@ def serve(
         port: the port to listen on.
         no_auth: answer clients of other machines.
         fetch_files: fetch files of the internet for providers that take only their bytes.
+        drain: seconds that answers may go on after the first signal.
+        allowed_hosts: names in `Host` that count as names of this machine.
+        allowed_origins: origins of pages that may call.
         config_of: print the settings of this client instead.
     """
     try:
@@ -70,9 +77,15 @@ def serve(
         print(CLIENTS[config_of].format(url=f"http://{host}:{port}", model=first), end="")
         return EXIT_DONE
     fetcher = FileFetcher() if fetch_files else None
-    server = make_server(
-        create_app(table, allow_anyone=no_auth, fetcher=fetcher), host=host, port=port
+    app = create_app(
+        table,
+        allow_anyone=no_auth,
+        fetcher=fetcher,
+        allowed_hosts=allowed_hosts,
+        allowed_origins=allowed_origins,
     )
+    # uvicorn counts whole seconds.
+    server = make_server(app, host=host, port=port, timeout_graceful_shutdown=math.ceil(drain))
     try:
         server.run()
     except KeyboardInterrupt:

@@ -11,11 +11,13 @@ package keeps nothing but the bounded store of responses. Needs the extra `gatew
 """
 
 from deltafold.gateway.app import create_app
-from deltafold.gateway.client_requests import ClientRequest, read_request, refusal
+from deltafold.gateway.client_requests import ClientRequest, read_request
 from deltafold.gateway.fetched_files import FetchedFile, FileFetcher, with_files
 from deltafold.gateway.hooks import AnswerOptions
 from deltafold.gateway.model_call import open_stream
 from deltafold.gateway.recorded_models import replay_table
+from deltafold.gateway.refusals import refusal
+from deltafold.gateway.request_limits import RequestLimits
 from deltafold.gateway.response_store import MemoryStore, ResponseStore
 from deltafold.gateway.responses import error_response, respond
 from deltafold.gateway.table import ModelTable, read_table
@@ -27,6 +29,7 @@ __all__ = [
     "FileFetcher",
     "MemoryStore",
     "ModelTable",
+    "RequestLimits",
     "ResponseStore",
     "create_app",
     "error_response",

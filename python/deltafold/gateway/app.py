@@ -3,16 +3,19 @@
 In: HTTP requests.  Out: answers in the protocol of each route.
 
 Laws: without a hook that authenticates, only clients on this machine are answered, unless
-`allow_anyone` says otherwise. The size of a request body is bounded.
+`allow_anyone` says otherwise; with one, it sees every request but those of `/health`. The head is
+admitted before the body is read, and what a request may need is bounded before it is parsed. Every
+failure has the form of the client's protocol.
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
@@ -20,21 +23,31 @@ from starlette.types import Receive, Scope, Send
 from deltafold.contract.kinds import ErrorCode
 from deltafold.conversation.context.tokens import TokenCounter
 from deltafold.errors.model_error import ModelError
-from deltafold.gateway.client_requests import ClientRequest, read_request, refusal
+from deltafold.gateway.accounting import ACCOUNTING_SECONDS, Accounting
+from deltafold.gateway.admission import Admission
+from deltafold.gateway.client_requests import ClientRequest, read_request, request_without_model
 from deltafold.gateway.fetched_files import FileFetcher, with_files
-from deltafold.gateway.hooks import AnswerOptions, OnDelta, OnMessage, OnRequest
-from deltafold.gateway.loopback import is_local
+from deltafold.gateway.hooks import (
+    AnswerOptions,
+    OnConnect,
+    OnDelta,
+    OnMessage,
+    OnRequest,
+    guarded,
+)
 from deltafold.gateway.protocols import PROTOCOLS, ClientProtocol, protocol_of
 from deltafold.gateway.recorded_models import ReplayTable
 from deltafold.gateway.recording_pages import inspect_routes
+from deltafold.gateway.refusals import failure_of, reading, refusal
+from deltafold.gateway.request_limits import MAX_BODY_BYTES, RequestLimits, body_of, discard_body
 from deltafold.gateway.response_store import MemoryStore, ResponseStore
 from deltafold.gateway.responses import error_response, respond
 from deltafold.gateway.streamed_answers import StreamedResponse
 from deltafold.gateway.table import Entry, ModelTable
-from deltafold.message.messages import Message
-from deltafold.transports.encodings import ContentDecodingError, decoded
 
-_MAX_BODY_BYTES: Final = 64 << 20
+_LARGE: Final = 256 * 1024
+"""Bytes of a body that is parsed in a thread: others are parsed faster than a thread begins."""
+
 _SEND_BODY: Final = "deltafold.send_body"
 """Member of the scope of a request: the `send` that the application was called with."""
 
@@ -42,6 +55,7 @@ _SEND_BODY: Final = "deltafold.send_body"
 def create_app(
     models: ModelTable | Mapping[str, Entry],
     *,
+    on_connect: OnConnect | None = None,
     on_request: OnRequest | None = None,
     on_message: OnMessage | None = None,
     on_delta: OnDelta | None = None,
@@ -51,8 +65,12 @@ def create_app(
     store: ResponseStore | None = None,
     fetcher: FileFetcher | None = None,
     keep_alive: float | None = 15.0,
-    max_body_bytes: int = _MAX_BODY_BYTES,
+    max_body_bytes: int = MAX_BODY_BYTES,
+    limits: RequestLimits | None = None,
+    accounting_seconds: float = ACCOUNTING_SECONDS,
     allow_anyone: bool = False,
+    allowed_hosts: Iterable[str] = (),
+    allowed_origins: Iterable[str] = (),
 ) -> Starlette:
     """Make the application.
 
@@ -60,10 +78,13 @@ def create_app(
 
     Args:
         models: the table of models.
+        on_connect: authenticates each request by its head, before its body is read: it may raise a
+            `ModelError`, whose status and code the client gets, and returns the owner of what the
+            request stores, or None for a digest of its key.
         on_request: is called with each request before the upstream is; it may raise a `ModelError`,
-            whose status and code the client gets, or return another request.
+            or return another request. For lists of models it is given one without a model.
         on_message: is told the message of each call as the upstream sent it, for usage, cost and
-            logs.
+            logs. What it raises is logged.
         on_delta: sees and replaces text before the client does, or ends the answer by raising a
             `ModelError`.
         hold_back: how many characters of a part wait for the text after them, so that `on_delta`
@@ -72,26 +93,45 @@ def create_app(
         continue_answers: let the next upstream of a list continue an answer that broke off after
             its first byte, if its model continues answers (`Model.can_continue`). A comment in the
             stream and the warning `continued` of the message say so. Bytes do not pass then.
-        store: keeps responses for `previous_response_id`; None keeps them in memory, bounded.
+        store: keeps responses for `previous_response_id`, by their owner; None keeps them in
+            memory, bounded. What it raises when a response is kept is logged.
         fetcher: fetches files that a request names by their address where an upstream takes only
             their bytes; None fetches none, and such a file is left out with a warning.
         keep_alive: seconds of silence before a streaming client is told that the connection lives.
-        max_body_bytes: the largest body of a request, in bytes, unpacked where it is in gzip or
-            deflate.
-        allow_anyone: answer clients of other machines without `on_request`.
+        max_body_bytes: the largest body of a request, in bytes, as it is sent and as it is unpacked
+            where it is in gzip or deflate.
+        limits: the most that a request may have of anything else.
+        accounting_seconds: how long an answer waits for `on_message` and the store; then it leaves,
+            and they go on.
+        allow_anyone: answer clients of other machines, and pages of other sites, without
+            `on_connect` or `on_request`.
+        allowed_hosts: names in the header `Host` that count as names of this machine, where only
+            clients on this machine are answered.
+        allowed_origins: origins of pages, such as `https://example.org`, that may call then.
 
     Raises:
         MisuseError: the table is wrong.
     """
     table = models if isinstance(models, ModelTable) else ModelTable(models)
+    accounting = Accounting(
+        MemoryStore() if store is None else store, on_message, accounting_seconds
+    )
+    admission = Admission(
+        on_connect,
+        is_open=allow_anyone or on_request is not None,
+        allowed_hosts=allowed_hosts,
+        allowed_origins=allowed_origins,
+    )
+    ended = accounting.ended
     gateway = _Gateway(
         table,
-        AnswerOptions(keep_alive, on_message, on_delta, hold_back, passthrough, continue_answers),
+        AnswerOptions(keep_alive, ended, on_delta, hold_back, passthrough, continue_answers),
+        admission=admission,
+        accounting=accounting,
         on_request=on_request,
-        store=MemoryStore() if store is None else store,
         fetcher=fetcher,
         max_body_bytes=max_body_bytes,
-        allow_anyone=allow_anyone,
+        limits=limits or RequestLimits(),
     )
 
     @asynccontextmanager
@@ -99,6 +139,7 @@ def create_app(
         try:
             yield
         finally:
+            await accounting.aclose()
             await table.aclose()
             if fetcher is not None:
                 await fetcher.aclose()
@@ -115,7 +156,7 @@ def create_app(
         Route("/health", _health),
     ]
     if isinstance(table, ReplayTable):
-        routes += inspect_routes(table.recordings, allow_anyone=allow_anyone)
+        routes += inspect_routes(table.recordings, None if allow_anyone else admission)
     return _App(routes=routes, lifespan=lifespan)
 
 
@@ -160,20 +201,21 @@ class _Gateway:
         table: ModelTable,
         options: AnswerOptions,
         *,
+        admission: Admission,
+        accounting: Accounting,
         on_request: OnRequest | None,
-        store: ResponseStore,
         fetcher: FileFetcher | None,
         max_body_bytes: int,
-        allow_anyone: bool,
+        limits: RequestLimits,
     ) -> None:
         self._table = table
+        self._options = options
+        self._admission = admission
+        self._accounting = accounting
         self._on_request = on_request
-        self._on_message = options.on_message
-        self._options = replace(options, on_message=self._ended)
-        self._store = store
         self._fetcher = fetcher
         self._max_body_bytes = max_body_bytes
-        self._allow_anyone = allow_anyone
+        self._limits = limits
 
     def answers(self, protocol: ClientProtocol) -> "_Endpoint":
         """Return the endpoint of a protocol."""
@@ -194,26 +236,35 @@ class _Gateway:
     async def count_tokens(self, request: Request) -> Response:
         """Answer with an estimate: the upstream counts tokens only in its answers."""
         try:
-            self._admit(request)
-            asked = read_request("anthropic-messages", await self._body(request))
+            asked = await self._read(request, "anthropic-messages")
             asked = await self._hooked(request, asked)
             upstream = self._table.find(asked.model_id)
-        except ModelError as error:
-            return error_response(error, "anthropic-messages")
-        counter = TokenCounter(dialect=upstream.model.dialect, model_id=upstream.model_id)
-        count = sum(map(counter.message, asked.messages)) + counter.tools(asked.parsed.tools)
+            with reading(asked.protocol):
+                counter = TokenCounter(dialect=upstream.model.dialect, model_id=upstream.model_id)
+                count = sum(map(counter.message, asked.messages))
+                count += counter.tools(asked.parsed.tools)
+        except ClientDisconnect:
+            return Response(status_code=499)  # nobody reads it
+        except Exception as error:  # noqa: BLE001 - answered and logged
+            return error_response(failure_of(error, "anthropic-messages"), "anthropic-messages")
         return JSONResponse({"input_tokens": count})
 
     async def list_models(self, request: Request) -> Response:
         """List the names of the table in the form of OpenAI, of Anthropic or of Gemini."""
-        try:
-            self._admit(request)
-        except ModelError as error:
-            return error_response(error, "openai-chat")
-        names = self._table.names
+        protocol = "openai-chat"
         if request.url.path.startswith("/v1beta"):
+            protocol = "gemini"
+        elif "anthropic-version" in request.headers:
+            protocol = "anthropic-messages"
+        try:
+            owner = await self._admission.owner(request)
+            await self._hooked(request, request_without_model(protocol, owner))
+        except Exception as error:  # noqa: BLE001 - answered and logged
+            return error_response(failure_of(error, protocol), protocol)
+        names = self._table.names
+        if protocol == "gemini":
             return JSONResponse({"models": [{"name": f"models/{name}"} for name in names]})
-        if "anthropic-version" in request.headers:
+        if protocol == "anthropic-messages":
             rows = [
                 {"type": "model", "id": name, "display_name": name, "created_at": _UNKNOWN_TIME}
                 for name in names
@@ -228,73 +279,51 @@ class _Gateway:
     async def _answer(
         self, request: Request, protocol: str, model_id: str | None, streams: bool | None
     ) -> Response:
-        row = protocol_of(protocol)
-        is_array = row.array_target != "" and request.query_params.get("alt") != "sse"
         try:
-            self._admit(request)
-            asked = read_request(
-                protocol,
-                await self._body(request),
-                model_id=model_id,
-                streams=streams,
-                is_array=is_array,
-                is_codex=request.headers.get("originator", "").startswith("codex"),
-                headers=request.headers,
-            )
-            asked = await self._continued(await self._hooked(request, asked))
+            asked = await self._read(request, protocol, model_id, streams)
+            asked = await self._accounting.continued(await self._hooked(request, asked))
             upstream = self._table.find(asked.model_id)
             if self._fetcher is not None:
                 asked = await with_files(asked, upstream, self._fetcher)
             return await respond(asked, upstream, request=request, options=self._options)
-        except ModelError as error:
-            return error_response(error, protocol)
+        except ClientDisconnect:
+            return Response(status_code=499)  # nobody reads it
+        except Exception as error:  # noqa: BLE001 - answered and logged
+            return error_response(failure_of(error, protocol), protocol)
 
-    def _admit(self, request: Request) -> None:
-        """Refuse a client of another machine where nothing authenticates."""
-        if self._on_request is not None or self._allow_anyone or is_local(request):
-            return
-        raise refusal(
-            "this gateway answers clients of its own machine only: it has no authentication",
-            ErrorCode.PERMISSION,
-            403,
-        )
-
-    async def _body(self, request: Request) -> bytes:
-        pieces: list[bytes] = []
-        size = 0
+    async def _read(
+        self,
+        request: Request,
+        protocol: str,
+        model_id: str | None = None,
+        streams: bool | None = None,
+    ) -> ClientRequest:
         try:
-            async for piece in decoded(request.stream(), request.headers.get("content-encoding")):
-                size += len(piece)
-                if size > self._max_body_bytes:
-                    message = f"the body has more than {self._max_body_bytes:,} bytes"
-                    raise refusal(message, status=413)
-                pieces.append(piece)
-        except ContentDecodingError as error:
-            raise refusal(str(error), status=415) from error
-        return b"".join(pieces)
+            owner = await self._admission.owner(request)
+            body = await body_of(request, self._max_body_bytes, self._limits.gzip_members)
+        except ModelError:
+            await discard_body(request, self._max_body_bytes)
+            raise
+        row = protocol_of(protocol)
+        read = partial(
+            read_request,
+            protocol,
+            body,
+            model_id=model_id,
+            streams=streams,
+            is_array=row.array_target != "" and request.query_params.get("alt") != "sse",
+            is_codex=request.headers.get("originator", "").startswith("codex"),
+            headers=request.headers,
+            limits=self._limits,
+            owner=owner,
+        )
+        return read() if len(body) < _LARGE else await asyncio.to_thread(read)
 
     async def _hooked(self, request: Request, asked: ClientRequest) -> ClientRequest:
         if self._on_request is None:
             return asked
-        return await self._on_request(request, asked) or asked
-
-    async def _continued(self, asked: ClientRequest) -> ClientRequest:
-        if asked.previous is None:
-            return asked
-        known = await self._store.get(asked.previous)
-        if known is None:
-            message = f"previous_response_id: the response {asked.previous!r} is not kept here"
-            raise refusal(message, ErrorCode.NOT_FOUND, 404)
-        return asked.after(tuple(known))
-
-    async def _ended(
-        self, asked: ClientRequest, message: Message, error: ModelError | None
-    ) -> None:
-        response_id = message.meta.response_id
-        if asked.stores and error is None and response_id:
-            await self._store.put(response_id, (*asked.messages, message))
-        if self._on_message is not None:
-            await self._on_message(asked, message, error)
+        kind = ClientRequest | None
+        return await guarded("on_request", kind, self._on_request, request, asked) or asked
 
 
 _UNKNOWN_TIME: Final = "1970-01-01T00:00:00Z"

@@ -7,15 +7,17 @@ the client declared is dropped here: what an upstream cannot take is noted when 
 """
 
 import json
+import secrets
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, cast
 
-from deltafold.contract.kinds import ErrorCode
 from deltafold.dialects import parse_request
 from deltafold.dialects.reader import ParsedRequest
-from deltafold.errors.model_error import ModelError
 from deltafold.gateway.protocols import protocol_of
+from deltafold.gateway.refusals import reading, refusal
+from deltafold.gateway.request_limits import RequestLimits
 from deltafold.message.messages import Message
 from deltafold.streams.encoded import EncoderOptions
 
@@ -41,6 +43,7 @@ class ClientRequest:
         previous: the id of the response that the request continues, None without one.
         stores: whether the answer may be continued by its id.
         headers: headers of the request that an upstream of the same protocol gets too.
+        owner: who may continue the answer, "" for a client without a key.
     """
 
     protocol: str
@@ -52,6 +55,13 @@ class ClientRequest:
     previous: str | None = None
     stores: bool = False
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    owner: str = ""
+
+    def passed(self) -> "ClientRequest":
+        """Return the request of an answer that has the upstream's id, because its bytes pass."""
+        options = self.options.copy()
+        options.pop("response_id", None)
+        return replace(self, options=options)
 
     def after(self, messages: tuple[Message, ...]) -> "ClientRequest":
         """Return the request with the messages of the response that it continues before its own."""
@@ -72,6 +82,8 @@ def read_request(
     is_array: bool = False,
     is_codex: bool = False,
     headers: Mapping[str, str] | None = None,
+    limits: RequestLimits | None = None,
+    owner: str = "",
 ) -> ClientRequest:
     """Read the request of a client.
 
@@ -87,9 +99,12 @@ def read_request(
         is_array: the stream is one JSON array (gemini without `alt=sse`).
         is_codex: the client is Codex, which ends a turn at some errors only.
         headers: headers of the request; those of an allow-list are kept, by lower-case names.
+        limits: the most that the request may have.
+        owner: who may continue the answer.
 
     Raises:
-        ModelError: the body is no request of the protocol; its status is 400.
+        ModelError: the body is no request of the protocol, its status is 400; or it has more than
+            it may, its status is 413.
     """
     try:
         given: object = json.loads(body)
@@ -101,19 +116,26 @@ def read_request(
     row = protocol_of(protocol)
     if row.conversation and members.get(row.conversation) is None:
         raise refusal(f"{row.conversation}: the request has no conversation")
+    (limits or RequestLimits()).check(members)
     own = {name: value for name, value in members.items() if name != _PREVIOUS}
-    try:
+    with reading(protocol):
         parsed = parse_request(own, protocol, model_id=model_id)
-    except ValueError as error:
-        raise refusal(str(error)) from error
+    names = Counter(tool.name for tool in parsed.tools)
+    twice = [name for name, count in names.items() if count > 1]
+    if twice:
+        raise refusal(f"tools: two tools have the name {twice[0]!r}")
     named = parsed.config.get("model_id")
     if not isinstance(named, str) or not named:
         raise refusal("model: the request names no model")
     streamed = bool(parsed.stream) if streams is None else streams
     options: EncoderOptions = {"model_id": named, "envelope": True, "tools": parsed.client_tools}
-    options |= row.options(members, streamed)
+    with reading(protocol):
+        options |= row.options(members, streamed)
     if is_codex:
         options["codex"] = True
+    if row.stores:
+        # An upstream's id may be short, constant or known to others.
+        options["response_id"] = f"resp_{secrets.token_hex(24)}"
     previous = members.get(_PREVIOUS)
     return ClientRequest(
         protocol,
@@ -125,15 +147,11 @@ def read_request(
         previous if isinstance(previous, str) else None,
         row.stores and members.get("store") is not False,
         {name: headers[name] for name in row.forwarded if headers is not None and name in headers},
+        owner,
     )
 
 
-def refusal(
-    message: str, code: ErrorCode = ErrorCode.INVALID_REQUEST, status: int = 400
-) -> ModelError:
-    """Make the error of a request that is refused, which hooks may raise.
-
-    >>> refusal("the key is unknown", ErrorCode.AUTHENTICATION, 401).status
-    401
-    """
-    return ModelError(code=code, message=message, retryable=False, status=status)
+def request_without_model(protocol: str, owner: str) -> ClientRequest:
+    """Return the request that hooks are given for a list of models."""
+    parsed = ParsedRequest(protocol, (), (), {}, None, ())
+    return ClientRequest(protocol, protocol, "", parsed, streams=False, options={}, owner=owner)

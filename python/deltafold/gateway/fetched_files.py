@@ -22,7 +22,8 @@ import httpx2
 
 from deltafold.dialects import dialect_of, migrate_config
 from deltafold.errors.model_error import ModelError
-from deltafold.gateway.client_requests import ClientRequest, refusal
+from deltafold.gateway.client_requests import ClientRequest
+from deltafold.gateway.refusals import refusal
 from deltafold.gateway.table import Upstream
 from deltafold.message.messages import FileRefPart, ImagePart, Message
 from deltafold.message.parts import ToolResultPart

@@ -1,21 +1,36 @@
 """Hooks of the gateway, and the options of an answer that they are part of.
 
-In: callables of the host.  Out: their types, and `AnswerOptions`.
+In: callables of the host.  Out: their types, how they are awaited, and `AnswerOptions`.
+
+Law: a hook that guards fails closed. Whatever it raises but a `ModelError`, and a value of the
+wrong type, is a failure of the gateway that the client reads in its own form, without the reason.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from starlette.requests import Request
 
-from deltafold.contract.kinds import DeltaKind
+from deltafold.contract.kinds import DeltaKind, ErrorCode
 from deltafold.errors.model_error import ModelError
 from deltafold.gateway.client_requests import ClientRequest
+from deltafold.gateway.refusals import refusal
 from deltafold.message.messages import Message
+from deltafold.models.call_log import LOGGER
+
+OnConnect: TypeAlias = Callable[[Request], Awaitable[str | None]]
+"""Authenticates a request by its head, before its body is read; refuses by raising a `ModelError`.
+
+It returns the name of the owner of what the request stores; None takes a digest of its key.
+"""
 
 OnRequest: TypeAlias = Callable[[Request, ClientRequest], Awaitable[ClientRequest | None]]
-"""Authenticates, refuses (by raising a `ModelError`), or replaces a request."""
+"""Authenticates, refuses (by raising a `ModelError`), or replaces a request.
+
+Lists of models have none: there it is given a request without a model, and nothing is replaced.
+"""
 
 OnMessage: TypeAlias = Callable[[ClientRequest, Message, ModelError | None], Awaitable[None]]
 """Is told the message of each call, whole or partial, and the error that ended it."""
@@ -26,6 +41,44 @@ OnDelta: TypeAlias = Callable[[ClientRequest, DeltaKind, str], Awaitable[str]]
 It is given the kind (text, thinking or arguments of a call) and the text of one part that the
 client does not have yet: what was held back, and what has arrived.
 """
+
+
+async def guarded(
+    name: str,
+    kind: Any,  # noqa: ANN401 - a class, or a union of classes
+    hook: Callable[..., Awaitable[object]],
+    *given: object,
+) -> Any:  # noqa: ANN401 - of `kind`
+    """Return what a hook that guards returns.
+
+    Args:
+        name: the name of the hook.
+        kind: the type of a right value.
+        hook: the hook.
+        given: its arguments.
+
+    Raises:
+        ModelError: what the hook raised; or, with the status 500, that it raised anything else or
+            returned a value of another type, which the log has.
+    """
+    task = asyncio.current_task()
+    cancels = 0 if task is None else task.cancelling()
+    problem: BaseException | None = None
+    try:
+        value = await hook(*given)
+        if isinstance(value, kind):
+            return value
+        found = f"returned a {type(value).__name__}"
+    except ModelError:
+        raise
+    except asyncio.CancelledError as error:
+        if task is not None and task.cancelling() > cancels:
+            raise
+        problem, found = error, "cancelled itself"
+    except Exception as error:  # noqa: BLE001 - the code of the host
+        problem, found = error, f"raised {type(error).__name__}"
+    LOGGER.error("the hook %s %s: nothing passes", name, found, exc_info=problem)
+    raise refusal(f"the hook {name} of the gateway failed", ErrorCode.SERVER_ERROR, 500)
 
 
 @dataclass(frozen=True, slots=True)

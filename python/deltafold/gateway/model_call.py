@@ -7,14 +7,14 @@ after its failure, or the stream that continues its answer.
 from collections.abc import Mapping
 from typing import Any, Final
 
-from deltafold.contract.exceptions import MisuseError
 from deltafold.contract.kinds import ErrorCode
 from deltafold.dialects import migrate_config
 from deltafold.errors.model_error import ModelError
 from deltafold.gateway.chunks import whole_answers
-from deltafold.gateway.client_requests import ClientRequest, refusal
+from deltafold.gateway.client_requests import ClientRequest
 from deltafold.gateway.origins import with_origins
 from deltafold.gateway.protocols import protocol_of
+from deltafold.gateway.refusals import reading
 from deltafold.gateway.table import Upstream
 from deltafold.message.messages import Message
 from deltafold.streams.delta_streams import AsyncDeltaStream
@@ -50,8 +50,8 @@ def open_stream(
             called, because its key is missing for one, its status is 500.
     """
     model = upstream.model
-    asked = with_origins(asked, upstream)
-    try:
+    with reading(asked.protocol):
+        asked = with_origins(asked, upstream)
         migrated = migrate_config(asked.parsed, model.dialect, model_id=upstream.model_id)
         settings: dict[str, Any] = migrated.config.fields_set()
         if asked.headers and model.specification == asked.protocol:
@@ -67,10 +67,6 @@ def open_stream(
             continue_from=continue_from,
             **settings,
         )
-    except MisuseError as error:
-        raise refusal(str(error), ErrorCode.SERVER_ERROR, 500) from error
-    except ValueError as error:
-        raise refusal(str(error)) from error
     return stream
 
 

@@ -3,8 +3,9 @@
 In: the chunks of the upstream.  Out: whole events, byte for byte.
 
 Laws: nothing is changed. An event leaves when its last byte has arrived, and one that is never
-finished does not leave. A stream that has all of its content, but not the event after it, is given
-that. Each byte is searched once.
+finished does not leave. Nothing leaves that the decoder does not read: no event that it cannot
+read, and nothing behind the end of the stream. A stream that has all of its content, but not the
+event after it, is given that. Each byte is searched once.
 """
 
 import json
@@ -45,16 +46,20 @@ def is_event_stream(response: ResponseInfo | None) -> bool:
 class PassedBytes:
     """Chunks that wait until their last event is whole."""
 
-    __slots__ = ("_before", "_closing", "_last", "_part", "_whole")
+    __slots__ = ("_before", "_closing", "_is_over", "_last", "_part", "_taken", "_whole")
 
     def __init__(self, protocol: str) -> None:
         self._closing = protocol_of(protocol).closing
         self._whole: list[bytes] = []
         self._part: list[bytes] = []
         self._last = self._before = b""
+        self._taken = 0
+        self._is_over = False
 
     def add(self, chunk: bytes) -> None:
         """Take a chunk of the upstream."""
+        if self._is_over:
+            return
         if not self._part and chunk.endswith(_ENDS):
             self._whole.append(chunk)
             return
@@ -82,7 +87,31 @@ class PassedBytes:
         else:
             self._last = b"".join(whole)
             whole.clear()
+        self._taken += len(self._last)
         return self._last
+
+    def take_until(self, end: int | None, *, without_last: bool = False) -> bytes:
+        """Return the events up to the one that ended the stream; what follows it never leaves.
+
+        Args:
+            end: the bytes of the body up to the end of this event; None where there is none.
+            without_last: whether this event, which the decoder could not read, does not leave too.
+        """
+        before = self._taken
+        data = self.take()
+        if end is None:
+            return data
+        self._is_over = True
+        self._part = []
+        data = data[: max(0, end - before)]
+        if without_last:
+            marks = _ENDS if b"\r" in data else _ENDS[:1]
+            body = data.rstrip(b"\r\n")
+            data = data[
+                : max(body.rfind(mark) + len(mark) if mark in body else 0 for mark in marks)
+            ]
+        self._last = data
+        return data
 
     def close(self) -> bytes:
         """Return the rest of a stream that succeeded."""

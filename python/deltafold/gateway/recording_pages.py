@@ -2,10 +2,9 @@
 
 In: requests of a browser.  Out: a page of links to the recordings, and the page of each of them.
 
-Laws: only a browser on this machine is answered, unless `allow_anyone` says otherwise: recordings
-hold what people wrote, and a hook that authenticates clients of models does not know browsers. The
-name of the host must be that of this machine too, because the address of another site may lead
-here. A page is made in a thread, so that a large recording does not stop the answers.
+Laws: only a browser on this machine is answered, unless `allow_anyone` says otherwise, and
+`on_connect` is asked: recordings hold what people wrote. A page is made in a thread, so that a
+large recording does not stop the answers.
 """
 
 from collections.abc import Mapping
@@ -17,7 +16,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from deltafold.gateway.loopback import is_local, is_name_of_this_machine
+from deltafold.errors.model_error import ModelError
+from deltafold.gateway.admission import Admission
 from deltafold.inspector import (
     first_difference,
     inspect_recording,
@@ -35,28 +35,32 @@ _HEADERS: Final = {
 
 
 def inspect_routes(
-    recordings: Mapping[str, tuple[str, Recording]], *, allow_anyone: bool
+    recordings: Mapping[str, tuple[str, Recording]], admission: Admission | None
 ) -> list[Route]:
     """Return the routes `/inspect` and `/inspect/NAME`, the latter with `?diff=OTHER`.
 
     Args:
         recordings: recordings and their dialects, by name.
-        allow_anyone: answer browsers of other machines.
+        admission: who may call; None answers everybody.
     """
 
-    def refused(request: Request) -> Response | None:
-        if allow_anyone or (is_local(request) and is_name_of_this_machine(request.url.hostname)):
+    async def refused(request: Request) -> Response | None:
+        if admission is None:
             return None
-        message = "recordings are shown to browsers on the machine of this gateway only"
-        return PlainTextResponse(message, 403, _HEADERS)
+        try:
+            admission.check_local(request)
+            await admission.owner(request)
+        except ModelError as error:
+            return PlainTextResponse(error.message, error.status or 403, _HEADERS)
+        return None
 
     async def index(request: Request) -> Response:
         links = {name: f"/inspect/{quote(name, safe='')}" for name in recordings}
         page = make_index("Recordings", links)
-        return refused(request) or HTMLResponse(page, headers=_HEADERS)
+        return await refused(request) or HTMLResponse(page, headers=_HEADERS)
 
     async def show(request: Request) -> Response:
-        refusal = refused(request)
+        refusal = await refused(request)
         if refusal is not None:
             return refusal
         names = [str(request.path_params["name"]), *request.query_params.getlist("diff")[:1]]

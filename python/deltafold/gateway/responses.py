@@ -15,19 +15,23 @@ from typing import Any, Final
 from starlette.requests import Request
 from starlette.responses import Response
 
-from deltafold.contract.kinds import DeltaKind
+from deltafold._core import Encoder, MessageAssembler
+from deltafold.contract.kinds import ErrorCode
 from deltafold.errors.model_error import ModelError
 from deltafold.gateway.client_requests import ClientRequest
-from deltafold.gateway.hooks import AnswerOptions, OnDelta
+from deltafold.gateway.guarded_text import Guard
+from deltafold.gateway.hooks import AnswerOptions
 from deltafold.gateway.model_call import next_upstream, open_rest, open_stream
 from deltafold.gateway.origins import with_origins
+from deltafold.gateway.refusals import reading
 from deltafold.gateway.streamed_answers import StreamedResponse, client_left
 from deltafold.gateway.table import Upstream
 from deltafold.message.messages import Message
-from deltafold.message.parts import MessagePart, TextPart, ThinkingPart, ToolCallPart
 from deltafold.streams.delta_streams import AsyncDeltaStream
 from deltafold.streams.encoded import EncodedBody, encode_error, encode_message
 
+_OF_BODIES: Final = frozenset({413, 415})
+"""Statuses of bodies that are too large or packed otherwise, for which no protocol has a word."""
 _PACKED_BYTES: Final = 4096
 """Smallest body that is packed; a smaller one is one packet of the network or two."""
 _PACKING: Final = 4
@@ -59,9 +63,11 @@ async def respond(
         ModelError: the request cannot be translated; `error_response` makes the answer of it.
     """
     options = options or AnswerOptions()
-    asked = with_origins(asked, upstream)
-    if asked.streams:
-        return StreamedResponse(asked, upstream, options)
+    with reading(asked.protocol):
+        asked = with_origins(asked, upstream)
+        if asked.streams:
+            return StreamedResponse(asked, upstream, options)
+        Encoder(asked.protocol, **asked.options)  # what it cannot write is refused before the call
     return await _whole(asked, upstream, request, options)
 
 
@@ -71,7 +77,11 @@ def error_response(error: ModelError, target: str) -> Response:
     >>> error_response(refusal("the body is empty"), "openai-chat").status_code
     400
     """
-    return _response(encode_error(error, target))
+    body = encode_error(error, target)
+    response = _response(body)
+    if error.status in _OF_BODIES and error.code is ErrorCode.INVALID_REQUEST:
+        response.status_code = error.status
+    return response
 
 
 def _response(body: EncodedBody, *, packs: bool = False) -> Response:
@@ -107,8 +117,8 @@ async def _whole(
 
 async def _message(
     asked: ClientRequest, upstream: Upstream, options: AnswerOptions
-) -> tuple[Message, ModelError | None]:
-    """Return the message of the first upstream that answers, as the hooks leave it."""
+) -> tuple[Message | MessageAssembler, ModelError | None]:
+    """Return the answer of the first upstream that gives one, as the hooks leave it."""
     message, error = await _read(asked, upstream)
     while (following := next_upstream(upstream, error)) is not None:
         rest = open_rest(asked, upstream, error, message) if options.continue_answers else None
@@ -116,10 +126,11 @@ async def _message(
         message, error = await _read(asked, upstream, stream)
     if options.on_message is not None:
         await options.on_message(asked, message, error)
-    if options.on_delta is None or error is not None:
+    if options.on_delta is None:
         return message, error
+    guard = Guard(asked, options.on_delta, 0)
     try:
-        return await _guarded(asked, message, options.on_delta), None
+        return await guard.whole(message, error)
     except ModelError as stopped:
         return message, stopped
 
@@ -133,21 +144,3 @@ async def _read(
             return await opened.final_message(), None
     except ModelError as failure:
         return failure.partial_message or Message.assistant(), failure
-
-
-async def _guarded(asked: ClientRequest, message: Message, hook: OnDelta) -> Message:
-    """Return the message with the texts that the hook leaves of it."""
-    parts: list[MessagePart] = []
-    for part in message.parts:
-        if isinstance(part, TextPart):
-            text = await hook(asked, DeltaKind.TEXT, part.text)
-            parts.append(part.model_copy(update={"text": text}))
-        elif isinstance(part, ThinkingPart):
-            text = await hook(asked, DeltaKind.THINKING, part.text)
-            parts.append(part.model_copy(update={"text": text}))
-        elif isinstance(part, ToolCallPart):
-            text = await hook(asked, DeltaKind.TOOL_CALL_ARGS, part.raw_args_text or "")
-            parts.append(part.model_copy(update={"raw_args_text": text}))
-        else:
-            parts.append(part)
-    return message.model_copy(update={"parts": parts})

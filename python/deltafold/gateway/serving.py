@@ -1,13 +1,19 @@
 """The server of a gateway: uvicorn with the settings that long streams need.
 
 In: an ASGI application.  Out: a `uvicorn.Server`, which has not begun.
+
+Laws: after the first signal, answers have so many seconds to end; then each is ended as one whose
+upstream was lost. A second signal of either kind ends the process at once.
 """
 
 import socket
 from contextlib import suppress
+from types import FrameType
 from typing import Any, Final
 
 import uvicorn
+
+from deltafold.gateway.slow_connections import BODY_SECONDS, HEAD_SECONDS, bounded_protocol
 
 KEEP_ALIVE_SECONDS: Final = 75
 """How long an idle connection stays open.
@@ -16,6 +22,9 @@ Clients reuse a connection for a while: httpx, and with it the SDKs of OpenAI an
 seconds, aiohttp for 15. A server that closes it first closes some in the moment in which they are
 used again, and the client reports a lost connection. uvicorn waits 5 seconds by default.
 """
+
+DRAIN_SECONDS: Final = 30
+"""How long answers may go on after the first signal."""
 
 UNSENT_BYTES: Final = 128 * 1024
 """What the kernel keeps of an answer that the network does not take yet.
@@ -27,6 +36,12 @@ folded all of that, although the client may never see it.
 
 class Server(uvicorn.Server):
     """A server of uvicorn whose kernel takes little more of an answer than the network does."""
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """End the answers at the first signal, and at once at the second one of either kind."""
+        is_second = self.should_exit
+        super().handle_exit(sig, frame)
+        self.force_exit = self.force_exit or is_second
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to listen."""
@@ -42,15 +57,31 @@ class Server(uvicorn.Server):
                     listening.setsockopt(socket.IPPROTO_TCP, option, UNSENT_BYTES)
 
 
-def make_server(app: Any, **settings: Any) -> Server:  # noqa: ANN401 - those of uvicorn
+def make_server(
+    app: Any,  # noqa: ANN401 - an ASGI application
+    *,
+    head_seconds: float = HEAD_SECONDS,
+    body_seconds: float = BODY_SECONDS,
+    **settings: Any,  # noqa: ANN401 - those of uvicorn
+) -> Server:
     """Make the server of a gateway.
 
     Args:
         app: the ASGI application.
-        settings: the settings of `uvicorn.Config`.
+        head_seconds: the longest time from the first byte of a request to the end of its head.
+        body_seconds: the longest wait for more of a body.
+        settings: the settings of `uvicorn.Config`. `timeout_keep_alive` (75 seconds) also bounds a
+            new connection without a byte; `timeout_graceful_shutdown` (30 seconds) is the time that
+            answers have after the first signal.
 
     Example:
         >>> make_server(create_app({"m": model}), host="127.0.0.1", port=4000).run()
     """
     settings.setdefault("timeout_keep_alive", KEEP_ALIVE_SECONDS)
-    return Server(uvicorn.Config(app, **settings))
+    settings.setdefault("timeout_graceful_shutdown", DRAIN_SECONDS)
+    config = uvicorn.Config(app, **settings)
+    config.load()
+    limits = (config.timeout_keep_alive, head_seconds, body_seconds)
+    protocol: Any = config.http_protocol_class
+    config.http_protocol_class = bounded_protocol(protocol, limits)
+    return Server(config)

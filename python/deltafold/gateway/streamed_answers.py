@@ -25,6 +25,7 @@ from deltafold.gateway.guarded_text import Guard
 from deltafold.gateway.hooks import AnswerOptions
 from deltafold.gateway.model_call import next_upstream, open_rest, open_stream
 from deltafold.gateway.pass_through import KEEP_ALIVE, PassedBytes, can_pass, is_event_stream
+from deltafold.gateway.refusals import failure_of
 from deltafold.gateway.spliced import Splice
 from deltafold.gateway.table import Upstream
 from deltafold.message.fallbacks import declined_calls
@@ -56,7 +57,7 @@ class StreamedResponse(Response):
         self.send_body: Send | None = None
         self._asked = asked
         self._options = options
-        self._begun = self._told = False
+        self._begun = self._told = self._has_left = False
         self._writing: asyncio.Future[None] | None = None
         self._stopped: ModelError | None = None
         self._open(upstream)
@@ -64,9 +65,6 @@ class StreamedResponse(Response):
     def _open(self, upstream: Upstream) -> None:
         asked, options = self._asked, self._options
         self._upstream = upstream
-        encoding = asked.options.copy()
-        encoding["declined_calls"] = declined_calls(upstream.model.get_config().extra_body)
-        self._encoder = Encoder(asked.target, **encoding)
         # A new guard for each upstream: text that it holds back must not enter the next answer.
         self._guard: Guard | None = None
         if options.on_delta is not None:
@@ -77,9 +75,19 @@ class StreamedResponse(Response):
         is_passed = options.passthrough and options.on_delta is None and self._splice is None
         passed = PassedBytes(asked.target) if is_passed and can_pass(asked, upstream) else None
         self._passed = passed
+        self._encoder = self._made_encoder()
         self._is_edited = self._splice is not None or self._guard is not None
         self._start: MessageDelta | None = None
         self._stream = open_stream(asked, upstream, tee=None if passed is None else passed.add)
+
+    def _made_encoder(self) -> Encoder:
+        """Make the encoder of the answer, or of the error after bytes that pass."""
+        encoding = self._asked.options.copy()
+        encoding["declined_calls"] = declined_calls(self._upstream.model.get_config().extra_body)
+        if self._passed is not None:
+            # The client has the upstream's id, unless a sign of life begins the stream here.
+            encoding["request_id"] = encoding.pop("response_id", None)
+        return Encoder(self._asked.target, **encoding)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Write the answer; the first bytes decide its status."""
@@ -104,8 +112,14 @@ class StreamedResponse(Response):
         try:
             while not await (self._write_edited() if self._is_edited else self._write()):
                 pass
-        except ModelError as error:  # the next upstream cannot be called
-            body = encode_error(error, self._asked.protocol)
+        except asyncio.CancelledError:
+            if not self._has_left:  # the server ends, and the client is told so
+                await self._put(self._encoder.close(), is_last=True)
+            raise
+        except Exception as error:  # the next upstream cannot be called, or nobody foresaw it
+            if self._begun:
+                raise
+            body = encode_error(failure_of(error, self._asked.protocol), self._asked.protocol)
             response = Response(body.body, body.status, dict(body.headers))
             await response(scope, receive, self._send)
         finally:
@@ -237,8 +251,9 @@ class StreamedResponse(Response):
     def _pass(self, batch: DeltaBatch) -> bytes:
         """Return the bytes that arrived, and after a failure of the stream the client's error."""
         # An upstream that refuses, or answers with something else, is not passed on.
-        if self._start is None and not is_event_stream(self._stream.response):
+        if self._start is None and self._passed and not is_event_stream(self._stream.response):
             self._passed = None
+            self._encoder = self._made_encoder()
         passed = self._passed
         if passed is None:
             return self._encoder.feed(batch)
@@ -247,12 +262,13 @@ class StreamedResponse(Response):
             if self._start is not None:
                 self._encoder.feed(self._start)
             self._encoder.keep_alive()  # an error after this is one inside of a stream
+        end = self._stream.ended_at
         if not batch.ends_stream or self._stream.status != "error":
-            return passed.take()
+            return passed.take_until(end)
         error = list(batch)[-1]
         if error.error_code in _NOT_OF_THE_UPSTREAM:
-            return passed.take() + self._encoder.feed(error)
-        data = passed.last()
+            return passed.take_until(end, without_last=True) + self._encoder.feed(error)
+        data = passed.last() if end is None else passed.take_until(end)
         # Gemini sends an error as a bare JSON object between events.
         return data if passed.ends_with_event else data + self._encoder.feed(error)
 
@@ -267,7 +283,7 @@ class StreamedResponse(Response):
                 data += self._encoder.feed(delta)
         except ModelError as error:
             self._stopped = error
-            data += self._encoder.feed(guard.end(error))
+            data += b"".join(map(self._encoder.feed, guard.end(error)))
         return data
 
     async def _tell(self) -> None:
@@ -277,7 +293,8 @@ class StreamedResponse(Response):
             if self._options.on_message is not None:
                 stream = self._stream
                 error = self._stopped or stream.error
-                await self._options.on_message(self._asked, stream.snapshot(), error)
+                asked = self._asked if self._passed is None else self._asked.passed()
+                await self._options.on_message(asked, stream.snapshot(), error)
 
     async def _beat(self) -> None:
         """Tell a waiting client that the connection lives."""
@@ -297,6 +314,7 @@ class StreamedResponse(Response):
     async def _cancel_when_left(self, receive: Receive) -> None:
         """End the answer when the client has closed its connection."""
         await client_left(receive)
+        self._has_left = True
         if self._writing is not None:
             self._writing.cancel()
 

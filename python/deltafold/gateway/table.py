@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 from deltafold.contract.exceptions import MisuseError
 from deltafold.contract.kinds import ErrorCode
-from deltafold.gateway.client_requests import refusal
+from deltafold.gateway.refusals import refusal
 from deltafold.models.base import Model
 from deltafold.models.loader import load_model
 

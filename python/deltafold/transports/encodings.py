@@ -23,7 +23,9 @@ class ContentDecodingError(Exception):
     """The compression of a body contradicts its headers, or is not supported."""
 
 
-def decoded(chunks: AsyncIterator[bytes], encoding: str | None) -> AsyncIterator[bytes]:
+def decoded(
+    chunks: AsyncIterator[bytes], encoding: str | None, *, max_members: int | None = None
+) -> AsyncIterator[bytes]:
     """Return the chunks of the decompressed body.
 
     >>> decoded(source.chunks, "gzip")
@@ -31,15 +33,17 @@ def decoded(chunks: AsyncIterator[bytes], encoding: str | None) -> AsyncIterator
     Args:
         chunks: the chunks of the body.
         encoding: the header `content-encoding`; None is a body without compression.
+        max_members: the most streams of gzip in a row; None sets no limit, because a server may end
+            one for each event.
 
     Raises:
-        ContentDecodingError: while reading: the body contradicts the header, or the header is
-            neither gzip nor deflate.
+        ContentDecodingError: while reading: the body contradicts the header or has more streams
+            than it may, or the header is neither gzip nor deflate.
     """
     name = (encoding or "identity").strip().lower()
     if name == "identity":
         return chunks
-    return Decoded(chunks, name)
+    return Decoded(chunks, name, max_members)
 
 
 class _Unzip(Protocol):
@@ -57,14 +61,18 @@ class _Unzip(Protocol):
 class Decoded:
     """Decompressed body of gzip or deflate."""
 
-    __slots__ = ("_chunks", "_encoding", "_full", "_rest", "_unzip")
+    __slots__ = ("_chunks", "_encoding", "_full", "_max_members", "_members", "_rest", "_unzip")
 
-    def __init__(self, chunks: AsyncIterator[bytes], encoding: str) -> None:
+    def __init__(
+        self, chunks: AsyncIterator[bytes], encoding: str, max_members: int | None = None
+    ) -> None:
         self._chunks = chunks
         self._encoding = "gzip" if encoding == "x-gzip" else encoding
         self._unzip: _Unzip | None = None
         self._rest = b""
         self._full = False
+        self._members = 0
+        self._max_members = max_members
 
     def __aiter__(self) -> Self:
         return self
@@ -94,6 +102,12 @@ class Decoded:
                 self._rest, self._full = packed, False
                 return b""
             # Gzip may be several streams in a row (RFC 1952, section 2.2).
+            self._members += 1
+            if self._max_members is not None and self._members > self._max_members:
+                raise ContentDecodingError(
+                    f"the body has more than {self._max_members} members of gzip "
+                    "(limits.gzip_members)"
+                )
             unzip = self._unzip = zlib.decompressobj(wbits_of(self._encoding, packed))
         unpacked = unzip.decompress(packed, _STEP_BYTES)
         self._rest = unzip.unconsumed_tail or unzip.unused_data

@@ -103,7 +103,10 @@ class PassedBytes:
             return data
         self._is_over = True
         self._part = []
-        data = data[: max(0, end - before)]
+        stop = max(0, end - before)
+        while data[stop : stop + 1] in {b"\r", b"\n"}:  # of the empty line behind the event
+            stop += 1
+        data = data[:stop]
         if without_last:
             marks = _ENDS if b"\r" in data else _ENDS[:1]
             body = data.rstrip(b"\r\n")

@@ -104,7 +104,8 @@ class _Stream(Generic[ReaderT]):
     def ended_at(self) -> int | None:
         """Bytes of the body up to the end of the event that ended it.
 
-        None before, and where the end of the body is that of the stream.
+        None before, and where the end of the body is that of the stream. Line ends that belong to
+        the event may follow.
         """
         return self._core.decoder.ended_at
 

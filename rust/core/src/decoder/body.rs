@@ -31,7 +31,19 @@ pub struct Decoder {
     /// Boxed, so that a decoder is cheap to move.
     core: Box<Core>,
     fed_anything: bool,
-    ended_at: Option<u64>,
+    ended_at: End,
+}
+
+/// The end of the event with the terminal, in bytes of the body.
+///
+/// It is no part of the state: a CR ends a line at once, so that the LF behind it counts only where both came together.
+#[derive(Clone, Copy, Debug, Default)]
+struct End(Option<u64>);
+
+impl PartialEq for End {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 /// The kind of the body, as far as it is known.
@@ -79,7 +91,7 @@ impl Decoder {
             shapes: options.shapes.clone(),
             core: Box::new(core(options, state)),
             fed_anything: false,
-            ended_at: None,
+            ended_at: End::default(),
         })
     }
 
@@ -108,8 +120,10 @@ impl Decoder {
     }
 
     /// Return the number of bytes up to the end of the event that ended a body of server-sent events; `None` for other ends.
+    ///
+    /// Line ends may follow that belong to the event.
     pub fn ended_at(&self) -> Option<u64> {
-        self.ended_at
+        self.ended_at.0
     }
 
     /// Return the sequence number of the last delta.
@@ -193,7 +207,7 @@ impl Decoder {
     fn forget_the_end(&mut self) {
         if self.finished() {
             if let Body::Framed(framer) = &self.body {
-                self.ended_at = framer.stopped_at();
+                self.ended_at = End(framer.stopped_at());
             }
             self.body = Body::Unknown(BodySniffer::default());
             self.core.drop_bare_json();

@@ -1,4 +1,4 @@
-"""Requests of clients, mutated: a mistake is 400 in the client's form, before an upstream is called.
+"""Requests of clients, mutated: a mistake is 400 in the client's form, before any upstream call.
 
 Source of the requests: the corpus (../shared/corpus), and the smallest of each protocol.
 """
@@ -16,9 +16,11 @@ import pytest
 
 from client_requests import PATHS, asked
 from corpus import CORPUS, needs_corpus
-from deltafold import Message, Model, ModelError
-from deltafold.gateway import ClientRequest, ModelTable, create_app
+from deltafold import Model
+from deltafold.gateway import ModelTable, create_app
 from deltafold.testing import Recording, ReplayTransport, answer
+from deltafold.transports.requests import HttpRequest
+from deltafold.transports.sources import AsyncSource
 from gateways import upstream
 
 STRANGE: Final[list[Any]] = [
@@ -90,12 +92,24 @@ def mutated(body: dict[str, Any], source: random.Random) -> dict[str, Any]:
     return made
 
 
+CALLED: Final[list[str]] = []
+"""Addresses that were called for the last request."""
+
+
+class Counted(ReplayTransport):
+    """Transport that notes its calls."""
+
+    async def open_async(self, request: HttpRequest) -> AsyncSource:
+        CALLED.append(request.url)
+        return await super().open_async(request)
+
+
 def model_of(dialect: str, count: int) -> Model[Any]:
     recordings: list[Recording] = [answer(dialect, "ok")] * count
     made = upstream(dialect, "http://upstream.example")
     return type(made)(
         {"model_id": "upstream-model"},
-        client=ReplayTransport(recordings),
+        client=Counted(recordings),
         base_url="http://upstream.example",
         api_key="k",
     )
@@ -103,18 +117,12 @@ def model_of(dialect: str, count: int) -> Model[Any]:
 
 async def defects(count: int, seed: int) -> tuple[dict[int, int], list[str]]:
     """Send mutated requests; return how many answers have each status, and what is wrong."""
-    source = random.Random(seed)
+    source = random.Random(seed)  # noqa: S311 - makes requests
     rows = list(recorded_requests())
     statuses: dict[int, int] = {}
     wrong: list[str] = []
     table = ModelTable({dialect: model_of(dialect, count) for dialect in DIALECTS})
-    told: list[str] = []
-
-    async def on_message(one: ClientRequest, _: Message, __: ModelError | None) -> None:
-        told.append(one.model_id)
-
-    app = create_app(table, on_message=on_message)
-    transport = httpx2.ASGITransport(app, raise_app_exceptions=False)
+    transport = httpx2.ASGITransport(create_app(table), raise_app_exceptions=False)
     async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as client:
         for _ in range(count):
             protocol, body = source.choice(rows)
@@ -126,15 +134,15 @@ async def defects(count: int, seed: int) -> tuple[dict[int, int], list[str]]:
             else:
                 changed |= {"model": dialect, "stream": streams}
             content = json.dumps(changed).encode("utf-8", "surrogatepass")
-            told.clear()
+            CALLED.clear()
             response = await client.post(path, content=content)
             status = response.status_code
             statuses[status] = statuses.get(status, 0) + 1
             kind = response.headers.get("content-type", "")
             is_form = kind.startswith(("application/json", "text/event-stream"))
-            is_paid = status >= 400 and told
+            is_paid = status >= 400 and CALLED
             if status >= 500 or not is_form or is_paid:
-                found = f"{protocol} -> {dialect} {status} {kind} {told}"
+                found = f"{protocol} -> {dialect} {status} {kind} {CALLED}"
                 wrong.append(f"{found}: {response.text[:200]} {content[:300]!r}")
     return statuses, wrong
 

@@ -2,10 +2,6 @@
 
 import io
 import json
-import os
-import pty
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +9,7 @@ import pytest
 from corpus import FIXTURES
 from deltafold import Message, dialect_names
 from deltafold.cli import main
+from terminals import on_a_terminal
 from wires import ANTHROPIC, CHAT, CHAT_ERROR
 
 
@@ -95,34 +92,6 @@ def test_several_files_have_a_heading_or_a_line_each(
     assert Message.from_dict(lines[0]["message"]).runnable_tool_calls
 
 
-def on_a_terminal(arguments: list[str], body: bytes = b"") -> str:
-    """Run the command on a pseudo terminal, and return its output."""
-    ours, theirs = pty.openpty()
-    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "60", "LINES": "10"}
-    with subprocess.Popen(
-        [sys.executable, "-m", "deltafold", *arguments],
-        stdin=subprocess.PIPE,
-        stdout=theirs,
-        stderr=theirs,
-        env=environment,
-    ) as process:
-        os.close(theirs)
-        assert process.stdin is not None
-        process.stdin.write(body)
-        process.stdin.close()
-        written = b""
-        while True:
-            try:
-                data = os.read(ours, 4096)
-            except OSError:  # Linux: the other end is closed
-                break
-            if not data:
-                break
-            written += data
-    os.close(ours)
-    return written.decode()
-
-
 def test_a_terminal_shows_the_message_while_it_grows_and_then_the_whole() -> None:
     shown = on_a_terminal(["fold"], CHAT)
     assert "\x1b[" in shown  # rich draws in place
@@ -139,16 +108,3 @@ def test_a_long_message_is_shown_by_its_end_alone_while_it_grows() -> None:
     shown = on_a_terminal(["fold", "--live"], b"\n\n".join([*events, end, b"data: [DONE]", b""]))
     assert shown.count("line 3\r\n") == 1
     assert "finish reason: stop" in shown
-
-
-def test_a_terminal_gets_no_control_characters_of_a_model(tmp_path: Path) -> None:
-    path = tmp_path / "hostile.sse"
-    hostile = "safe\x1b]0;title\x07\x1b[31m\x9b31m"
-    event = {"choices": [{"delta": {"content": hostile}, "finish_reason": "stop"}]}
-    path.write_bytes(b"data: " + json.dumps(event).encode() + b"\n\ndata: [DONE]\n\n")
-    for live in ("--live", "--no-live"):
-        shown = on_a_terminal(["fold", str(path), live])
-        assert "safe]0;title[31m31m" in shown
-        assert "\x1b]0" not in shown
-        assert "\x07" not in shown
-        assert "\x1b[31m" not in shown

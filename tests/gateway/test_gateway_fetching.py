@@ -4,7 +4,9 @@ import asyncio
 import base64
 import json
 import socket
-from collections.abc import AsyncIterator, Iterator
+import time
+from collections.abc import AsyncIterator, Iterable, Iterator
+from pathlib import Path
 from typing import Any, Final
 
 import httpx2
@@ -18,7 +20,7 @@ from deltafold import ModelError
 from deltafold.gateway import FetchedFile, FileFetcher, create_app
 from deltafold.testing import ReplayServer
 from gateway_clients import TEXT, recorded
-from gateways import gateway, served, upstream
+from gateways import gateway, serve_process, served, upstream
 
 PNG: Final = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNkYAAAAAYAAjCB0C8AAAAASUVORK5CYII="
@@ -258,3 +260,120 @@ def test_files_in_results_of_tools_are_fetched(files: str) -> None:
         server.queue(recorded(TEXT, "bedrock-converse"))
         assert httpx2.post(f"{url}/v1/messages", json=body).status_code == 200
         assert base64.b64encode(PNG) in server.requests[0].body
+
+
+def asking_for(urls: Iterable[str]) -> dict[str, object]:
+    images = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
+    return {"model": "m", "messages": [{"role": "user", "content": images}]}
+
+
+class Counted:
+    """A server of files, each of which it answers after some time, and the requests that it got."""
+
+    def __init__(self, seconds: float = 0.0) -> None:
+        self.asked: list[str] = []
+        self._seconds = seconds
+        self.app = Starlette(routes=[Route("/{name}", self._answer)])
+
+    async def _answer(self, request: Request) -> Response:
+        self.asked.append(request.path_params["name"])
+        await asyncio.sleep(self._seconds)
+        return Response(PNG, media_type="image/png")
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages"])
+@pytest.mark.parametrize("streams", [True, False])
+def test_a_request_that_names_too_many_files_fetches_none(path: str, *, streams: bool) -> None:
+    server, fetcher = Counted(), FileFetcher(networks=LOOPBACK)
+    with served(server.app) as files:
+        urls = [f"{files}/{number}" for number in range(65)]
+        body = asking_for(urls) | {"stream": streams, "max_tokens": 9}
+        if path == "/v1/messages":
+            content = [{"type": "image", "source": {"type": "url", "url": url}} for url in urls]
+            body["messages"] = [{"role": "user", "content": content}]
+        with gateway("ollama", fetcher=fetcher) as (url, upstream_server):
+            response = httpx2.post(f"{url}{path}", json=body)
+            assert not upstream_server.requests
+    assert response.status_code == 400
+    assert "more than 64 files (max_files)" in response.json()["error"]["message"]
+    assert not server.asked
+
+
+def test_as_many_files_as_are_allowed_are_fetched_each_once() -> None:
+    server = Counted()
+    with served(server.app) as files:
+        body = asking_for(f"{files}/{number % 64}" for number in range(128))
+        response, _ = sent_by("ollama", body, fetcher=FileFetcher(networks=LOOPBACK))
+        assert response.status_code == 200
+        assert sorted(server.asked) == sorted(map(str, range(64)))
+        few = FileFetcher(networks=LOOPBACK, max_files=2)
+        response, _ = sent_by("ollama", asking_for(f"{files}/{n}" for n in range(3)), fetcher=few)
+    assert response.status_code == 400
+    assert "more than 2 files (max_files)" in response.json()["error"]["message"]
+
+
+def test_files_that_an_upstream_takes_by_address_are_not_counted() -> None:
+    body = asking_for(f"http://10.0.0.1/{number}.png" for number in range(65))
+    response, _ = sent_by("anthropic-messages", body, fetcher=FileFetcher())
+    assert response.status_code == 200
+
+
+def test_all_files_of_a_request_share_one_deadline() -> None:
+    server = Counted(seconds=0.2)
+    with served(server.app) as files:
+        body = asking_for(f"{files}/{number}" for number in range(40))
+        fetcher = FileFetcher(networks=LOOPBACK, max_total_seconds=0.5)
+        response, sent = sent_by("ollama", body, fetcher=fetcher)
+        assert response.status_code == 400
+        assert "took more than 0.5 s (max_total_seconds)" in response.json()["error"]["message"]
+        assert not sent
+        assert len(server.asked) < 20
+
+
+def test_a_file_that_cannot_be_fetched_ends_the_fetching_of_the_others() -> None:
+    ended: list[str] = []
+
+    async def silent(request: Request) -> Response:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+        ended.append(request.url.path)
+        return Response(b"")
+
+    async def gone(_: Request) -> Response:
+        return Response(status_code=404)
+
+    with served(Starlette(routes=[Route("/gone", gone), Route("/{name}", silent)])) as files:
+        body = asking_for(f"{files}/{name}" for name in ("a", "b", "gone"))
+        response, _ = sent_by("ollama", body, fetcher=FileFetcher(networks=LOOPBACK))
+        assert response.status_code == 400
+        assert "its server answered 404" in response.json()["error"]["message"]
+        for _ in range(200):
+            if len(ended) == 2:
+                break
+            time.sleep(0.02)
+        assert sorted(ended) == ["/a", "/b"]
+
+
+@pytest.mark.parametrize("streams", [True, False])
+def test_fetching_ends_when_the_client_has_left(*, streams: bool) -> None:
+    server, fetcher = Counted(seconds=0.1), FileFetcher(networks=LOOPBACK)
+    with served(server.app) as files, gateway("ollama", fetcher=fetcher) as (url, upstream_server):
+        body = asking_for(f"{files}/{number}" for number in range(64)) | {"stream": streams}
+        with pytest.raises(httpx2.ReadTimeout):
+            httpx2.post(f"{url}/v1/chat/completions", json=body, timeout=0.3)
+        time.sleep(0.3)  # the gateway has seen the end of the connection
+        asked = len(server.asked)
+        time.sleep(0.5)
+        assert len(server.asked) == asked < 64
+        assert not upstream_server.requests
+        assert httpx2.get(f"{url}/health").status_code == 200
+
+
+def test_the_command_bounds_the_files_of_a_request(tmp_path: Path) -> None:
+    table = tmp_path / "models.toml"
+    table.write_text('[models.m]\nmodel = "ollama/llava"\nspecification = "ollama"\n')
+    with serve_process("--fetch-files", str(table)) as (url, _):
+        body = asking_for(f"http://127.0.0.1:9/{number}" for number in range(65))
+        response = httpx2.post(f"{url}/v1/chat/completions", json=body)
+    assert response.status_code == 400
+    assert "more than 64 files (max_files)" in response.json()["error"]["message"]

@@ -1,13 +1,19 @@
 """The logger `deltafold`: the records of a call at each level, and content that none contains."""
 
+import io
+import json
 import logging
 import subprocess
 import sys
+from collections.abc import Iterator
 
+import httpx2
 import pytest
 
-from deltafold import ModelError, load_model
-from deltafold.testing import Recording, ReplayTransport
+from deltafold import ErrorCode, ModelError, OpenAIChatModel, load_model
+from deltafold.gateway import create_app
+from deltafold.testing import Recording, ReplayServer, ReplayTransport
+from gateways import served
 from wires import ANTHROPIC, CHAT_ERROR
 
 KEY = "sk-very-secret-key"
@@ -81,3 +87,77 @@ def test_a_program_that_sets_no_logging_sees_nothing() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+HOSTILE = "x\nERROR:root:FORGED\x1b[31m\x85\u2028\u202e\x9b"
+SHOWN = r"x\nERROR:root:FORGED\u001b[31m\u0085\u2028\u202e\u009b"
+
+
+@pytest.fixture
+def log(caplog: pytest.LogCaptureFixture) -> Iterator[io.StringIO]:
+    """What a plain handler writes, at the level of a program that looks for a mistake."""
+    caplog.set_level(logging.DEBUG, "deltafold")
+    written, logger = io.StringIO(), logging.getLogger("deltafold")
+    handler = logging.StreamHandler(written)
+    handler.setFormatter(logging.Formatter("%(levelname)s:%(name)s:%(message)s"))
+    logger.addHandler(handler)
+    yield written
+    logger.removeHandler(handler)
+
+
+def event(**members: object) -> bytes:
+    return b"data: " + json.dumps(members).encode() + b"\n\n"
+
+
+REFUSED = json.dumps({"error": {"message": HOSTILE, "code": HOSTILE, "type": HOSTILE}}).encode()
+CHOICE: dict[str, object] = {"delta": {}, "finish_reason": HOSTILE}
+STRANGE = event(id=HOSTILE, model=HOSTILE, choices=[CHOICE])
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "headers"),
+    [
+        (REFUSED, 400, {"x-request-id": "a\x0bb\x85"}),
+        (REFUSED, 500, {}),
+        (b"data: " + REFUSED + b"\n\n", 200, {}),
+        (STRANGE + b"data: [DONE]\n\n", 200, {"x-request-id": "a\x1b[31m"}),
+        (event(type=HOSTILE) + STRANGE, 200, {}),
+    ],
+    ids=["refusal", "failure", "error event", "finish reason", "event"],
+)
+def test_a_text_of_a_provider_makes_no_line_of_the_log(
+    log: io.StringIO, body: bytes, status: int, headers: dict[str, str]
+) -> None:
+    recording = Recording(((0.0, body),), status=status, headers=headers)
+    client = ReplayTransport([recording])
+    model = load_model(f"openai/gpt-{HOSTILE}", client=client, api_key=KEY)
+    list(model.stream_sync(QUESTION))
+    lines = log.getvalue().split("\n")[:-1]
+    assert lines
+    assert all(line.partition(":")[0] in {"INFO", "WARNING", "DEBUG"} for line in lines)
+    assert all(":deltafold:" in line and line.isprintable() for line in lines)
+    assert SHOWN in log.getvalue()
+
+
+def test_a_name_that_a_client_completes_makes_no_line_of_the_log(log: io.StringIO) -> None:
+    with ReplayServer() as server:
+        server.queue(Recording(((0.0, REFUSED),), status=400))
+        model = OpenAIChatModel({"model_id": "x-*"}, base_url=f"{server.url}/v1", api_key=KEY)
+        with served(create_app({"x-*": model})) as url:
+            body = {"model": f"x-{HOSTILE}", "messages": [{"role": "user", "content": "Hi"}]}
+            assert httpx2.post(f"{url}/v1/chat/completions", json=body).status_code == 400
+    lines = log.getvalue().split("\n")[:-1]
+    assert any(SHOWN in line for line in lines)
+    assert all(line.isprintable() for line in lines)
+
+
+def test_the_text_of_an_error_is_one_printable_line() -> None:
+    error = ModelError(
+        code=ErrorCode.SERVER_ERROR,
+        message=f"no\n{HOSTILE}",
+        retryable=True,
+        provider_code=HOSTILE,
+        http_request_id=HOSTILE,
+    )
+    assert str(error).isprintable()
+    assert error.message == f"no\n{HOSTILE}"

@@ -153,7 +153,7 @@ def test_secrets_and_control_characters_are_not_shown() -> None:
     assert shown is not None
     assert "sk-secret" not in shown
     assert "\x1b" not in shown
-    assert r"\x1b[31m\xff" in shown
+    assert r"\u001b[31m\xff" in shown
 
 
 def test_a_long_event_is_one_bounded_line() -> None:

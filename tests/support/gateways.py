@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -42,19 +42,33 @@ def served(app: Any, **settings: Any) -> Generator[str]:  # noqa: ANN401 - an AS
 def serve_process(*options: str) -> Generator[tuple[str, int]]:
     """Run `deltafold serve` on a free port, and yield its address and its process id."""
     command = [sys.executable, "-m", "deltafold", "serve", "--port", "0", *options]
+    with server_process(command, []) as found:
+        yield found
+
+
+@contextmanager
+def server_process(command: Sequence[str], printed: list[str]) -> Generator[tuple[str, int]]:
+    """Run a server that prints its address, and yield the address and the id of the process.
+
+    Args:
+        command: the program and its arguments.
+        printed: gets the lines that the process prints, all of them when the context ends.
+    """
     with subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as process:
         try:
-            assert process.stderr is not None
-            said = ""
-            while (found := re.search(r"http://[\w.:]+", said)) is None:
-                line = process.stderr.readline()
-                assert line, f"the server ended before it began: {said}"
-                said += line
+            assert process.stdout is not None
+            while (found := re.search(r"http://[\w.:]+", "".join(printed))) is None:
+                line = process.stdout.readline()
+                assert line, f"the server ended before it began: {printed}"
+                printed.append(line)
+            reading = threading.Thread(target=printed.extend, args=(process.stdout,))
+            reading.start()
             yield found[0], process.pid
         finally:
             process.terminate()
+        reading.join()
 
 
 def upstream(dialect: str, url: str) -> Model[Any]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from deltafold import DeltaKind, Message, MisuseError, Model, ModelError, load_model
 from deltafold.cli.exits import EXIT_DONE, EXIT_ERROR, EXIT_USAGE, complain
-from deltafold.cli.screen import open_screen
+from deltafold.cli.screen import open_screen, say
 
 _SCALARS = {"true": True, "false": False}
 
@@ -56,7 +56,7 @@ def _setting(text: str) -> tuple[str, Any]:
 
 
 def _converse(model: Model[Any], system_prompt: str | None) -> int:
-    print(f"{model.provider_id}/{model.model_id}; an empty line or Ctrl-D ends the conversation")
+    say(f"{model.provider_id}/{model.model_id}; an empty line or Ctrl-D ends the conversation")
     messages: list[Message] = []
     while True:
         try:
@@ -97,7 +97,7 @@ def _answer(model: Model[Any], messages: list[Message], system_prompt: str | Non
             messages.pop()
             return EXIT_ERROR
         messages.append(message)
-        print(_footer(message, stream.cost_usd))
+        say(_footer(message, stream.cost_usd))
     return EXIT_ERROR if is_interrupted else EXIT_DONE
 
 

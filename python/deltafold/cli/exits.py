@@ -1,12 +1,14 @@
 """Exit codes of the command, and the form of its complaints.
 
-In: what went wrong.  Out: one line on standard error.
+In: what went wrong.  Out: one line on standard error, without control characters of a provider.
 """
 
 import sys
 from typing import Final
 
 from pydantic import ValidationError
+
+from deltafold.contract.foreign_text import printable
 
 EXIT_DONE: Final = 0
 """Everything ended well."""
@@ -17,10 +19,11 @@ EXIT_USAGE: Final = 2
 
 
 def complain(problem: str | Exception) -> None:
-    """Write a line about a problem."""
+    """Write a line about a problem, whose own lines are joined."""
     if isinstance(problem, ValidationError):
         mistakes = (
             ": ".join((*map(str, mistake["loc"]), mistake["msg"])) for mistake in problem.errors()
         )
         problem = "; ".join(mistakes)
-    print(f"deltafold: {problem}", file=sys.stderr)
+    line = " ".join(map(str.strip, str(problem).split("\n")))
+    print(f"deltafold: {printable(line)}", file=sys.stderr)

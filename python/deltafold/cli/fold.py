@@ -11,8 +11,7 @@ from deltafold import DeltaStream, Fold, Message, MisuseError, ModelError, Unkno
 from deltafold import stream as streamed
 from deltafold.cli.body_input import STANDARD_INPUT, Body, opened
 from deltafold.cli.exits import EXIT_DONE, EXIT_ERROR, EXIT_USAGE, complain
-from deltafold.cli.report import as_json, as_text
-from deltafold.cli.screen import open_screen
+from deltafold.cli.screen import open_screen, say
 
 
 def fold_files(
@@ -38,12 +37,12 @@ def fold_files(
             continue
         if not json_lines:
             if len(files) > 1:
-                print(f"{body.name} ({body.dialect})")
-            print(as_text(message, for_terminal=sys.stdout.isatty()))
+                say(f"{body.name} ({body.dialect})")
+            say(str(message), lines=True)
         elif len(files) == 1:
-            print(as_json(message))
+            say(json.dumps(message.to_dict(), ensure_ascii=False, indent=2), lines=True)
         else:
-            print(_line(body, message, error))
+            say(_line(body, message, error))
         if error is not None:
             complain(f"{body.name}: {error}" if len(files) > 1 else str(error))
             code = max(code, EXIT_ERROR)

@@ -13,7 +13,7 @@ from pathlib import Path
 from deltafold import MisuseError, UnknownDialectError
 from deltafold.cli.body_input import whole_recording
 from deltafold.cli.exits import EXIT_DONE, EXIT_ERROR, EXIT_USAGE, complain
-from deltafold.cli.screen import printable
+from deltafold.cli.screen import say
 from deltafold.inspector import (
     Difference,
     Inspection,
@@ -48,7 +48,7 @@ def inspect_file(
     except (UnknownDialectError, MisuseError, OSError, ValueError) as problem:
         complain(problem)
         return EXIT_USAGE
-    print(path)
+    say(str(path))
     if opens and not webbrowser.open(path.absolute().as_uri()):
         complain("no browser was found; open the page yourself")
     return code
@@ -68,7 +68,7 @@ def _inspected(file: str, dialect: str | None) -> Inspection:
 def _report(inspections: list[Inspection], difference: Difference | None) -> None:
     left, right = inspections
     if difference is None:
-        print(f"{left.name} and {right.name} have the same deltas")
+        say(f"{left.name} and {right.name} have the same deltas")
         return
     sides = (
         (left, difference.left_event, difference.left),
@@ -78,7 +78,7 @@ def _report(inspections: list[Inspection], difference: Difference | None) -> Non
         place = f"event {event + 1} at byte {inspection.offsets[event]}"
         if event == len(inspection.texts) - 1:
             place = f"the end at byte {inspection.offsets[event]}"
-        print(f"{inspection.name} (deltafold {inspection.version}), {place}: {printable(told)}")
+        say(f"{inspection.name} (deltafold {inspection.version}), {place}: {told}")
 
 
 def _write(page: str, out: str | None) -> Path:

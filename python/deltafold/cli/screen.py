@@ -3,7 +3,8 @@
 In: deltas.  Out: their content on standard output.
 
 Laws: a delta costs the length of its own text, because rich draws at its own rate and only the last
-lines of the content. Text of a model reaches a terminal without control characters.
+lines of the content. Text from outside reaches a terminal without control characters; the line
+breaks of an answer stay. A pipe gets the text as it came.
 """
 
 import sys
@@ -13,12 +14,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Protocol
 
 from deltafold import DeltaKind, MessageDelta
+from deltafold.contract.foreign_text import printable
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
 
 _LABELS: Final = {DeltaKind.TEXT: "", DeltaKind.THINKING: "thinking: "}
-_KEPT: Final = frozenset("\n\t")
 _DRAWS_A_SECOND: Final = 12
 
 
@@ -55,19 +56,26 @@ def open_screen(*, keeps: bool = True) -> Generator[Screen]:
     plain.finish()
 
 
-def printable(text: str) -> str:
-    r"""Return a text without the control characters that a terminal would obey.
+def shown(text: str, *, lines: bool = False) -> str:
+    """Return a text for standard output: printable on a terminal, and as it is on a pipe.
 
-    >>> printable("red \x1b[31m")
-    'red [31m'
+    Args:
+        text: the text.
+        lines: keep line breaks and tabs.
     """
-    if text.isprintable():
-        return text
-    return "".join(letter for letter in text if letter.isprintable() or letter in _KEPT)
+    return printable(text, lines=lines) if sys.stdout.isatty() else text
+
+
+def say(text: str, *, lines: bool = False) -> None:
+    """Print a line as `shown` returns it."""
+    print(shown(text, lines=lines))
 
 
 def pieces_of(delta: MessageDelta) -> tuple[object, str, str] | None:
-    """Return what a delta belongs to, the label of that, and its text; None for other deltas."""
+    """Return what a delta belongs to, the label of that, and its text; None for other deltas.
+
+    The text has lines of its own, the label has none.
+    """
     match delta.kind:
         case DeltaKind.TEXT | DeltaKind.THINKING:
             return delta.part_index, _LABELS[delta.kind], delta.text or ""
@@ -76,7 +84,7 @@ def pieces_of(delta: MessageDelta) -> tuple[object, str, str] | None:
         case DeltaKind.TOOL_CALL_ARGS:
             return delta.tool_call_id, f"tool call {delta.tool_call_id}: ", delta.args_text or ""
         case DeltaKind.ERROR:
-            return "error", f"error {delta.error_code}: ", delta.error_message or ""
+            return "error", f"error {delta.error_code}: {delta.error_message or ''}", ""
         case _:
             return None
 
@@ -96,8 +104,8 @@ class PlainScreen:
         if part != self._open:
             self.finish()
             self._open = part
-            text = label + text
-        print(printable(text), end="", flush=True)
+            print(shown(label), end="")
+        print(shown(text, lines=True), end="", flush=True)
 
     def finish(self) -> None:
         """End the line that is open."""
@@ -115,7 +123,8 @@ class _Content:
         pieces = pieces_of(delta)
         if pieces is not None:
             part, label, text = pieces
-            self._parts.setdefault(part, [printable(label)]).append(printable(text))
+            pieces_so_far = self._parts.setdefault(part, [printable(label)])
+            pieces_so_far.append(printable(text, lines=True))
 
     def lines(self) -> Iterator[str]:
         """Yield the text of each part."""

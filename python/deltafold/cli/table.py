@@ -1,14 +1,19 @@
 """Tables of the command line: drawn by rich where it is installed, otherwise by columns of text.
 
 In: a heading and rows of texts.  Out: the table on standard output.
+
+Law: a row is one line, whatever its texts hold.
 """
 
 import sys
 from collections.abc import Sequence
 
+from deltafold.contract.foreign_text import printable
+
 
 def print_table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table.  A pipe gets plain columns, so that other programs can read them."""
+    heading, *rows = (tuple(map(printable, row)) for row in (heading, *rows))
     if sys.stdout.isatty():
         try:
             from rich.console import Console  # noqa: PLC0415 - an extra

@@ -1,14 +1,17 @@
 """`deltafold transcode`: a recorded stream as the stream of another protocol.
 
 In: a file or standard input.  Out: the target's bytes, with all answers of the source if the target
-has several; what the target cannot carry on standard error.
+has several; what the target cannot carry on standard error.  A terminal gets printable text.
 """
 
 import sys
+from codecs import getincrementaldecoder
+from collections.abc import Callable
 
 from deltafold import ChoicesEncoder, Decoder, MisuseError, Transcoder, UnknownDialectError
 from deltafold.cli.body_input import Body, opened
 from deltafold.cli.exits import EXIT_DONE, EXIT_ERROR, EXIT_USAGE, complain
+from deltafold.contract.foreign_text import printable
 from deltafold.streams.encoded import EncoderNote
 
 
@@ -17,11 +20,11 @@ def transcode_file(file: str, source: str | None, target: str) -> int:
     try:
         with opened(file, source) as body:
             transcoder = _transcoder(body, target)
-            out = sys.stdout.buffer
+            write = _writer()
             for chunk in body.chunks:
-                out.write(transcoder.feed(chunk))
-            out.write(transcoder.close())
-            out.flush()
+                write(transcoder.feed(chunk))
+            write(transcoder.close())
+            sys.stdout.flush()
     except (UnknownDialectError, MisuseError, OSError) as problem:
         complain(problem)
         return EXIT_USAGE
@@ -32,6 +35,14 @@ def transcode_file(file: str, source: str | None, target: str) -> int:
         complain(f"the stream ended in an error, status {transcoder.status}")
         return EXIT_ERROR
     return EXIT_DONE
+
+
+def _writer() -> Callable[[bytes], object]:
+    """Return what writes bytes to standard output, and their text to a terminal."""
+    if not sys.stdout.isatty():
+        return sys.stdout.buffer.write
+    decoder = getincrementaldecoder("utf-8")("backslashreplace")
+    return lambda data: sys.stdout.write(printable(decoder.decode(data), lines=True))
 
 
 class _AllAnswers:

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Literal, TypeAlias
 
 from deltafold.contract.exceptions import DeltafoldError
+from deltafold.contract.foreign_text import printable
 from deltafold.contract.kinds import ErrorCode
 from deltafold.errors.causes import DNS_FAILURE, REFUSED, UNTRUSTED
 from deltafold.errors.mapper import RETRYABLE, ErrorFields
@@ -137,7 +138,7 @@ class ModelError(DeltafoldError):
         advice = _ADVICE[self.code]
         if self.code is ErrorCode.CONNECTION_LOST:
             advice = _ADVICE_OF_NO_CONNECTION.get(self.provider_code or "", advice)
-        return f"{self.code}: {message or 'no message'}{context}; {advice}"
+        return printable(f"{self.code}: {message or 'no message'}{context}; {advice}")
 
     def __reduce__(
         self,

@@ -284,7 +284,7 @@ class _Gateway:
             asked = await self._accounting.continued(await self._hooked(request, asked))
             upstream = self._table.find(asked.model_id)
             if self._fetcher is not None:
-                asked = await with_files(asked, upstream, self._fetcher)
+                asked = await with_files(asked, upstream, self._fetcher, request=request)
             return await respond(asked, upstream, request=request, options=self._options)
         except ClientDisconnect:
             return Response(status_code=499)  # nobody reads it

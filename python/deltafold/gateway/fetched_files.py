@@ -5,7 +5,8 @@ files that an upstream would leave out.
 
 Laws: only addresses of the internet are called. A name is resolved once, each of its addresses must
 be public, and the connection goes to an address that was looked at. The same holds after each
-redirection. Bytes, redirections and time are bounded. No header and no key of a client is sent.
+redirection. Bytes, redirections, time and the number of files are bounded. No header and no key of
+a client is sent. Fetching ends when its client leaves.
 """
 
 import asyncio
@@ -19,10 +20,13 @@ from typing import Final, Self, TypeVar
 from urllib.parse import quote, urljoin, urlsplit
 
 import httpx2
+from starlette.requests import Request
 
+from deltafold.contract.kinds import ErrorCode
 from deltafold.dialects import dialect_of, migrate_config
 from deltafold.errors.model_error import ModelError
 from deltafold.gateway.client_requests import ClientRequest
+from deltafold.gateway.leaving import unless_left
 from deltafold.gateway.refusals import refusal
 from deltafold.gateway.table import Upstream
 from deltafold.message.messages import FileRefPart, ImagePart, Message
@@ -62,6 +66,8 @@ class FileFetcher:
     Args:
         max_bytes: the most bytes of all files of one request.
         max_seconds: the longest time for one file, in seconds.
+        max_files: the most files of one request.
+        max_total_seconds: the longest time for all files of one request, in seconds.
         networks: networks that are called although they are not public, such as one with the
             company's own images.
 
@@ -74,9 +80,13 @@ class FileFetcher:
         *,
         max_bytes: int = 20 << 20,
         max_seconds: float = 10.0,
+        max_files: int = 64,
+        max_total_seconds: float = 60.0,
         networks: Iterable[str] = (),
     ) -> None:
         self.max_bytes = max_bytes
+        self.max_files = max_files
+        self.max_total_seconds = max_total_seconds
         self._max_seconds = max_seconds
         self._networks = [ipaddress.ip_network(network) for network in networks]
         # A proxy would resolve the name again. A kept connection was made for one name, and another
@@ -103,7 +113,9 @@ class FileFetcher:
             async with asyncio.timeout(self._max_seconds):
                 return await self._fetch(url, max_bytes or self.max_bytes)
         except TimeoutError as error:
-            raise _refused(url, f"it took more than {self._max_seconds:g} s") from error
+            raise _refused(
+                url, f"it took more than {self._max_seconds:g} s (max_seconds)"
+            ) from error
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as error:
             raise _refused(url, f"{type(error).__name__}: {error}") from error
 
@@ -176,7 +188,7 @@ async def _read(url: str, response: httpx2.Response, max_bytes: int) -> FetchedF
     async for chunk in response.aiter_raw():
         data += chunk
         if len(data) > max_bytes:
-            raise _refused(url, f"the files have more than {max_bytes:,} bytes")
+            raise _too_large(url, max_bytes)
     stated = response.headers.get("content-type", "").partition(";")[0].strip()
     return FetchedFile(bytes(data), stated or None)
 
@@ -185,8 +197,16 @@ def _refused(url: str, why: str) -> ModelError:
     return refusal(f"the file {url} is not fetched: {why}")
 
 
+def _too_large(url: str, max_bytes: int) -> ModelError:
+    return _refused(url, f"the files have more than {max_bytes:,} bytes (max_bytes)")
+
+
 async def with_files(
-    asked: ClientRequest, upstream: Upstream, fetcher: FileFetcher
+    asked: ClientRequest,
+    upstream: Upstream,
+    fetcher: FileFetcher,
+    *,
+    request: Request | None = None,
 ) -> ClientRequest:
     """Return a request with the bytes of files that an upstream would leave out.
 
@@ -200,32 +220,73 @@ async def with_files(
         asked: the request.
         upstream: the first of the upstreams that may be called.
         fetcher: fetches the files.
+        request: the client's request, whose body was read; fetching ends when its client leaves.
 
     Raises:
-        ModelError: a file cannot or must not be fetched; its status is 400.
+        ModelError: a file cannot or must not be fetched, or there are too many; its status is 400.
+            The status is 499 if the client has left.
     """
-    files = {_address_of(part): part for part in _parts(asked.messages) if _address_of(part)}
-    missing = [url for url, part in files.items() if _is_left_out(part, asked, upstream)]
+    missing = _missing(asked, upstream, fetcher.max_files)
     if not missing:
         return asked
-    fetched: dict[str, FetchedFile] = {}
-    left = fetcher.max_bytes
-    for begin in range(0, len(missing), _AT_ONCE):
-        urls = missing[begin : begin + _AT_ONCE]
-        for url, file in zip(
-            urls,
-            await asyncio.gather(*(fetcher.fetch(url, max_bytes=left) for url in urls)),
-            strict=True,
-        ):
-            fetched[url] = file
-            left -= len(file.data)
-        if left <= 0:
-            raise _refused(urls[-1], f"the files have more than {fetcher.max_bytes:,} bytes")
+    fetching = _fetched(missing, fetcher)
+    fetched = await (fetching if request is None else unless_left(fetching, request.receive))
+    if fetched is None:
+        raise refusal("the client has left", ErrorCode.CANCELLED, 499)
     messages = tuple(
         message.model_copy(update={"parts": [_filled(part, fetched) for part in message.parts]})
         for message in asked.messages
     )
     return replace(asked, parsed=replace(asked.parsed, messages=messages))
+
+
+def _missing(asked: ClientRequest, upstream: Upstream, max_files: int) -> list[str]:
+    """Return the addresses of the files that an upstream would leave out, each once."""
+    files = {_address_of(part): part for part in _parts(asked.messages) if _address_of(part)}
+    missing: list[str] = []
+    for url, part in files.items():
+        if not _is_left_out(part, asked, upstream):
+            continue
+        if len(missing) == max_files:
+            raise refusal(
+                f"the request names more than {max_files:,} files (max_files) by addresses that "
+                "this gateway would fetch; send the bytes of the files"
+            )
+        missing.append(url)
+    return missing
+
+
+async def _fetched(urls: Sequence[str], fetcher: FileFetcher) -> dict[str, FetchedFile]:
+    """Fetch files, a few at a time, within the bounds of all files of a request."""
+    fetched: dict[str, FetchedFile] = {}
+    left = fetcher.max_bytes
+    try:
+        async with asyncio.timeout(fetcher.max_total_seconds):
+            for begin in range(0, len(urls), _AT_ONCE):
+                some = urls[begin : begin + _AT_ONCE]
+                for url, file in zip(some, await _at_once(some, fetcher, left), strict=True):
+                    fetched[url] = file
+                    left -= len(file.data)
+                if left <= 0:
+                    raise _too_large(some[-1], fetcher.max_bytes)
+    except TimeoutError as error:
+        raise _refused(
+            urls[len(fetched)],
+            f"all files of the request took more than {fetcher.max_total_seconds:g} s "
+            "(max_total_seconds)",
+        ) from error
+    return fetched
+
+
+async def _at_once(urls: Sequence[str], fetcher: FileFetcher, max_bytes: int) -> list[FetchedFile]:
+    """Fetch files together; a failure ends the others."""
+    tasks = [asyncio.ensure_future(fetcher.fetch(url, max_bytes=max_bytes)) for url in urls]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _parts(messages: Sequence[Message]) -> Iterator[object]:

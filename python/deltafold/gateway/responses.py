@@ -7,10 +7,8 @@ Laws: the status of a failure before all content is that of the failure. When th
 the call of the upstream ends. A cut upstream never ends in the client's success.
 """
 
-import asyncio
-import contextlib
 import gzip
-from typing import Any, Final
+from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -21,10 +19,11 @@ from deltafold.errors.model_error import ModelError
 from deltafold.gateway.client_requests import ClientRequest
 from deltafold.gateway.guarded_text import Guard
 from deltafold.gateway.hooks import AnswerOptions
+from deltafold.gateway.leaving import unless_left
 from deltafold.gateway.model_call import next_upstream, open_rest, open_stream
 from deltafold.gateway.origins import with_origins
 from deltafold.gateway.refusals import reading
-from deltafold.gateway.streamed_answers import StreamedResponse, client_left
+from deltafold.gateway.streamed_answers import StreamedResponse
 from deltafold.gateway.table import Upstream
 from deltafold.message.messages import Message
 from deltafold.streams.delta_streams import AsyncDeltaStream
@@ -95,21 +94,12 @@ def _response(body: EncodedBody, *, packs: bool = False) -> Response:
 async def _whole(
     asked: ClientRequest, upstream: Upstream, request: Request | None, options: AnswerOptions
 ) -> Response:
-    reading = asyncio.ensure_future(_message(asked, upstream, options))
-    leaving = None if request is None else asyncio.ensure_future(client_left(request.receive))
-    waited: set[asyncio.Future[Any]] = {reading, *([leaving] if leaving else [])}
+    answering = _message(asked, upstream, options)
     packs = request is not None and "gzip" in request.headers.get("accept-encoding", "")
-    try:
-        await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
-        if not reading.done():
-            return Response(status_code=499)  # nobody reads it
-        message, error = reading.result()
-    finally:
-        for task in waited:
-            if not task.done():
-                task.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await task
+    read = await (answering if request is None else unless_left(answering, request.receive))
+    if read is None:
+        return Response(status_code=499)  # nobody reads it
+    message, error = read
     if error is not None:
         return _response(encode_error(error, asked.protocol, whole=True))
     return _response(encode_message(message, asked.protocol, **asked.options), packs=packs)

@@ -3,17 +3,22 @@
 In: an ASGI application.  Out: a `uvicorn.Server`, which has not begun.
 
 Laws: after the first signal, answers have so many seconds to end; then each is ended as one whose
-upstream was lost. A second signal of either kind ends the process at once.
+upstream was lost. A second signal of either kind ends the process at once. The loggers of uvicorn
+show no secret of a query, because clients of Gemini may send their key as `?key=`, and one line for
+each record.
 """
 
+import logging
 import socket
 from contextlib import suppress
 from types import FrameType
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import uvicorn
 
+from deltafold.contract.foreign_text import printable
 from deltafold.gateway.slow_connections import BODY_SECONDS, HEAD_SECONDS, bounded_protocol
+from deltafold.transports.secrets import shown_target
 
 KEEP_ALIVE_SECONDS: Final = 75
 """How long an idle connection stays open.
@@ -32,6 +37,37 @@ UNSENT_BYTES: Final = 128 * 1024
 By itself Linux takes up to 4 MiB for a client that hardly reads. The gateway has read, decoded and
 folded all of that, although the client may never see it.
 """
+
+
+_LOGGERS: Final = ("uvicorn.access", "uvicorn.error", "uvicorn.asgi")
+"""Loggers with targets of requests: HTTP, WebSockets, and scopes at the level trace."""
+
+_QUERY: Final = "query_string"
+
+
+class _WithoutSecrets(logging.Filter):
+    """Filter of a logger that masks the secrets of queries in the arguments of its records."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Change the arguments of a record, whose number and order a formatter may know."""
+        if isinstance(record.args, tuple):
+            record.args = tuple(map(_shown, record.args))
+        return True
+
+
+def _shown(argument: object) -> object:
+    if isinstance(argument, str):
+        return printable(shown_target(argument))
+    if not isinstance(argument, dict):
+        return argument
+    scope = cast("dict[str, object]", argument)
+    query = scope.get(_QUERY)
+    if not isinstance(query, bytes):
+        return scope
+    return {**scope, _QUERY: shown_target(f"?{query.decode('latin-1')}")[1:]}
+
+
+_WITHOUT_SECRETS: Final = _WithoutSecrets()
 
 
 class Server(uvicorn.Server):
@@ -79,6 +115,8 @@ def make_server(
     """
     settings.setdefault("timeout_keep_alive", KEEP_ALIVE_SECONDS)
     settings.setdefault("timeout_graceful_shutdown", DRAIN_SECONDS)
+    for name in _LOGGERS:
+        logging.getLogger(name).addFilter(_WITHOUT_SECRETS)
     config = uvicorn.Config(app, **settings)
     config.load()
     limits = (config.timeout_keep_alive, head_seconds, body_seconds)

@@ -23,6 +23,7 @@ from deltafold.errors.model_error import ModelError
 from deltafold.gateway.client_requests import ClientRequest
 from deltafold.gateway.guarded_text import Guard
 from deltafold.gateway.hooks import AnswerOptions
+from deltafold.gateway.leaving import client_left
 from deltafold.gateway.model_call import next_upstream, open_rest, open_stream
 from deltafold.gateway.pass_through import KEEP_ALIVE, PassedBytes, can_pass, is_event_stream
 from deltafold.gateway.refusals import failure_of
@@ -317,12 +318,6 @@ class StreamedResponse(Response):
         self._has_left = True
         if self._writing is not None:
             self._writing.cancel()
-
-
-async def client_left(receive: Receive) -> None:
-    """Wait until the client has closed its connection."""
-    while (await receive())["type"] != "http.disconnect":
-        pass
 
 
 class Pulse:

@@ -1,11 +1,14 @@
 """Lines that show a message to a person: its parts, then the finish reason, the usage, warnings.
 
 In: a message.  Out: lines of text, with all of its content.
+
+Law: a name and a warning have no line of their own; texts have theirs.
 """
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
 
+from deltafold.contract.foreign_text import printable
 from deltafold.contract.usage import Usage
 from deltafold.message.parts import MessagePart, TextPart, ThinkingPart, ToolCallPart
 
@@ -26,7 +29,7 @@ def lines_of(
                 yield f"thinking: {'(redacted)' if part.redacted else part.text}"
             case ToolCallPart():
                 shown = _arguments(part, not_runnable.get(part.tool_call_id))
-                yield f"tool call {part.tool_name} ({part.tool_call_id}): {shown}"
+                yield printable(f"tool call {part.tool_name} ({part.tool_call_id}): ") + shown
             case _:
                 yield f"{part.kind}: {part.model_dump_json()}"
     if finish_reason is not None:
@@ -40,7 +43,7 @@ def lines_of(
         )
         yield f"usage: {known}"
     for warning in warnings:
-        yield f"warning {warning.get('code')}: {warning.get('message')}"
+        yield printable(f"warning {warning.get('code')}: {warning.get('message')}")
 
 
 def _arguments(call: ToolCallPart, why_not_runnable: str | None) -> str:

@@ -7,21 +7,38 @@ In: calls as they begin and end.  Out: records of `logging`.
     WARNING  a call fails: code, status, the provider's code; and the codes of decoder warnings
     DEBUG    the texts of failures and warnings, which may quote the conversation
 
-Laws: no key is logged, and no content above DEBUG. A call of which nothing is logged costs the
-questions whether the levels are enabled.
+Laws: no key is logged, and no content above DEBUG. A record is one line, whatever the texts of a
+provider or a client hold. A call of which nothing is logged costs the questions whether the levels
+are enabled.
 """
 
 import logging
 from typing import Final
 
+from deltafold.contract.foreign_text import printable
 from deltafold.errors.model_error import ModelError
 from deltafold.message.messages import Meta
 from deltafold.models.call_inputs import CallFacts, Telemetry
 from deltafold.streams.core import Observer, StreamCore
 from deltafold.transports.secrets import shown_url
 
+
+class _Printable(logging.Filter):
+    """Filter of a logger that escapes control characters in the arguments of its records."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Change the arguments of a record; numbers stay numbers."""
+        if isinstance(record.args, tuple):
+            record.args = tuple(
+                argument if isinstance(argument, int | float) else printable(str(argument))
+                for argument in record.args
+            )
+        return True
+
+
 LOGGER: Final = logging.getLogger("deltafold")
 LOGGER.addHandler(logging.NullHandler())  # without it, Python prints warnings to standard error
+LOGGER.addFilter(_Printable())
 
 
 def is_enabled() -> bool:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple, cast
 
 from deltafold._core import Decoder, event_ends
+from deltafold.contract.foreign_text import printable
 from deltafold.contract.kinds import DeltaKind
 from deltafold.errors.model_error import ModelError
 
@@ -143,7 +144,7 @@ def _line(event: bytes) -> str:
     most = 4 * _LONGEST_LINE
     cut = event if len(event) <= 2 * most else event[:most] + event[-most:]
     text = " ".join(cut.decode("utf-8", "backslashreplace").split())
-    text = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
+    text = printable(text)
     if len(text) <= _LONGEST_LINE and cut is event:
         return text
     return f"{text[:_KEPT_BEGINNING]}…{text[-_KEPT_END:]}"

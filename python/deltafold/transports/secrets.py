@@ -37,13 +37,16 @@ HARMLESS_HEADERS: Final = frozenset(
 )
 """Request headers without secrets; every other header may be a secret."""
 
-HARMLESS_QUERY: Final = frozenset({"alt", "api-version", "beta"})
-"""Query members without secrets."""
+HARMLESS_QUERY: Final = frozenset({"alt", "api-version", "beta", "limit", "pagesize"})
+"""Query members without secrets; every other member may be a secret."""
 
 _MIN_CHARACTERS: Final = 6
 """Shorter texts are words of ordinary messages; no key or usable password is shorter."""
 
 _STAND_IN: Final = "***"
+_QUERY_MEMBER: Final = re.compile("[^&;?]+")
+# A value with other characters may hold a second query, which a client escaped or joined wrongly.
+_HARMLESS_VALUE: Final = re.compile(r"[\w.:-]*", re.ASCII)
 # Attributes of clients of HTTP packages and SDKs that hold credentials.
 _KEY_MEMBERS: Final = ("api_key", "auth_token", "admin_api_key", "webhook_secret")
 _HEADER_MEMBERS: Final = ("headers", "_headers", "_custom_headers", "_default_headers")
@@ -111,6 +114,23 @@ def shown_url(url: str) -> str:
         scheme, rest = "", scheme
     # A password may hold a slash that should have been escaped.
     return f"{scheme}{mark}{rest.rpartition('@')[2]}"
+
+
+def shown_target(target: str) -> str:
+    """Return the target of a request with `***` for the secrets of its query, for logs.
+
+    >>> shown_target("/v1beta/models/m:generateContent?key=k&alt=sse")
+    '/v1beta/models/m:generateContent?key=***&alt=sse'
+    """
+    path, mark, query = target.partition("?")
+    return f"{path}{mark}{_QUERY_MEMBER.sub(_shown_member, query)}"
+
+
+def _shown_member(member: re.Match[str]) -> str:
+    name, mark, value = member[0].partition("=")
+    if unquote_plus(name).lower() in HARMLESS_QUERY and _HARMLESS_VALUE.fullmatch(value):
+        return member[0]
+    return f"{name}{mark}{_STAND_IN}" if mark else _STAND_IN
 
 
 class Redactor:

@@ -1,6 +1,6 @@
 //! Bodies that a hostile server may send, for checks that their cost is linear in their bytes.
 //!
-//! In: an approximate number of bytes.  Out: the feeds of a Chat stream that also holds some text.
+//! In: an approximate number of bytes.  Out: the feeds of a stream that also holds some text.
 
 use crate::streams::{FEED_BYTES, text};
 
@@ -47,6 +47,39 @@ pub fn usage_records(bytes: usize) -> Vec<Vec<u8>> {
     let count = bytes.saturating_sub(first.len()) / 60;
     let more = (0..count).map(|count| record(&format!("\"completion_tokens\":{count}")));
     feeds(&more.fold(first, |body, record| body + &record))
+}
+
+/// Return a body of the Messages API with calls, images and unknown parts before its text, one part a feed.
+pub fn parts_without_text(bytes: usize) -> Vec<Vec<u8>> {
+    let block = |index: usize| {
+        let content = match index % 3 {
+            0 => format!(
+                "{{\"type\":\"tool_use\",\"id\":\"call_{index}\",\"name\":\"f\",\"input\":{{}}}}"
+            ),
+            1 => {
+                "{\"type\":\"image\",\"source\":{\"type\":\"url\",\"url\":\"https://a.example/b\"}}"
+                    .to_owned()
+            }
+            _ => "{\"type\":\"new_block\",\"x\":1}".to_owned(),
+        };
+        format!(
+            "data: {{\"type\":\"content_block_start\",\"index\":{index},\"content_block\":{content}}}\n\n\
+             data: {{\"type\":\"content_block_stop\",\"index\":{index}}}\n\n"
+        )
+        .into_bytes()
+    };
+    let mut events = text("anthropic-messages", 1);
+    let answer = events.split_off(1);
+    let mut made = 0;
+    for block in (1..).map(block) {
+        made += block.len();
+        events.push(block);
+        if made >= bytes {
+            break;
+        }
+    }
+    events.extend(answer);
+    events
 }
 
 /// Return a body of distinct lines that are not fields.

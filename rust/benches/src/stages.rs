@@ -142,6 +142,18 @@ pub fn fold(options: Options, feeds: &[Vec<u8>]) -> MessageAssembler {
     assembler
 }
 
+/// Fold the feeds as a stream does, which asks after each of them for the first text, and return the feeds before it.
+pub fn feeds_before_text(options: Options, feeds: &[Vec<u8>]) -> usize {
+    let mut assembler = MessageAssembler::default();
+    let Some(mut decoder) = Decoder::new(options) else { return 0 };
+    let mut before = 0;
+    for feed in feeds {
+        decoder.feed(feed, &mut FoldingOutput::new(&mut assembler));
+        before += usize::from(!assembler.has_text());
+    }
+    before
+}
+
 /// Write the feeds in another protocol, and return the number of bytes; 0 if a name is unknown.
 pub fn transcode(options: Options, target: &str, feeds: &[Vec<u8>]) -> usize {
     let (Some(mut decoder), Some(target)) = (Decoder::new(options), encode::find(target)) else {

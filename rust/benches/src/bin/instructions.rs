@@ -214,6 +214,16 @@ fn hostile_cases(cases: &mut Vec<Case>) {
             cases.push(fold_case(name, bytes, "openai-chat", false, move || feeds(bytes)));
         }
     }
+    for bytes in [10_000, 100_000, 1_000_000] {
+        cases.push(case(format!("parts before the first text, {bytes} bytes"), bytes, move || {
+            let feeds = hostile::parts_without_text(bytes);
+            let options = stages::options("anthropic-messages");
+            move || {
+                let options = options.clone();
+                options.map_or(0, |options| stages::feeds_before_text(options, &feeds))
+            }
+        }));
+    }
 }
 
 fn cases() -> Vec<Case> {

@@ -17,7 +17,7 @@ use pyo3::types::PyBytes;
 
 use crate::arrow::columns::Column;
 use crate::arrow::input::{Bodies, Numbers, Piece, Pieces};
-use crate::arrow::messages::{MESSAGE, Timing, has_text, push_failure, push_message};
+use crate::arrow::messages::{MESSAGE, Timing, push_failure, push_message};
 use crate::decode::bodies::{DEFECT, fold_one};
 use crate::decode::decoder::Decoder;
 use crate::support::clock::Timestamp;
@@ -222,16 +222,14 @@ impl Job<'_> {
 struct Clock<'a> {
     pieces: &'a [Piece<'a>],
     timing: Timing,
-    /// Number of parts before the last one, which have no text.
-    without_text: usize,
 }
 
 impl<'a> Clock<'a> {
     fn new(pieces: Option<&'a [Piece<'a>]>) -> Self {
-        Self { pieces: pieces.unwrap_or_default(), timing: Timing::default(), without_text: 0 }
+        Self { pieces: pieces.unwrap_or_default(), timing: Timing::default() }
     }
 
-    /// Note what a piece of the body has brought.  Each part is looked at until the next one opens.
+    /// Note what a piece of the body has brought.
     fn arrived(&mut self, piece: usize, message: &MessageAssembler) {
         let Some((after, bytes)) = self.pieces.get(piece) else { return };
         let timing = &mut self.timing;
@@ -243,11 +241,8 @@ impl<'a> Clock<'a> {
         if message.last_seq() > 0 {
             timing.first_delta.get_or_insert(now);
         }
-        if timing.first_text.is_none() {
-            if message.parts().iter().skip(self.without_text).any(has_text) {
-                timing.first_text = Some(now);
-            }
-            self.without_text = message.parts().len().saturating_sub(1);
+        if message.has_text() {
+            timing.first_text.get_or_insert(now);
         }
     }
 

@@ -51,11 +51,6 @@ pub(crate) struct Timing {
     pub(crate) duration: f64,
 }
 
-/// Return true for a text part of the answer that has text.
-pub(crate) fn has_text(part: &Part) -> bool {
-    matches!(part, Part::Text(part) if !part.text.is_empty())
-}
-
 fn signed(count: Option<u64>) -> Option<i64> {
     count.and_then(|count| i64::try_from(count).ok())
 }

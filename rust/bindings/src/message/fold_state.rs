@@ -31,8 +31,16 @@ pub(crate) struct UnreadArguments {
     pub(crate) ended: bool,
 }
 
-/// Number of a part, and a byte offset in its text.
-pub(crate) type Place = (usize, usize);
+/// Place in the text of a message, up to which a reader has read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Place {
+    /// Number of the part with the last text.
+    part: usize,
+    /// Byte offset in the text of this part.
+    offset: usize,
+    /// Number of parts that the reader has looked at.  Those behind `part` have no text for it, and never will.
+    seen: usize,
+}
 
 impl FoldState {
     /// Build an empty state.  Without a run id, the run of the first delta is used.
@@ -80,18 +88,21 @@ impl FoldState {
 
     /// Return the text from a place on, and the place of its end: the answer, or the arguments of the first call of `tool`.
     ///
-    /// A place is the number of a part and a byte offset in its text.  Refusals are not part of the answer.
+    /// Refusals are not part of the answer.
     pub(crate) fn text_since(&self, place: Place, tool: Option<&str>) -> (String, Place) {
-        let (mut text, mut end) = (String::new(), place);
-        for (at, part) in self.core.parts().iter().enumerate().skip(place.0) {
-            let found = match (part, tool) {
-                (Part::Text(part), None) if !part.refusal => &part.text,
-                (Part::ToolCall(call), Some(name)) if *call.name == *name => &call.args,
+        let parts = self.core.parts();
+        let mut text = String::new();
+        let mut end = Place { seen: parts.len(), ..place };
+        let begun = (place.part < place.seen).then_some(place.part);
+        for at in begun.into_iter().chain(place.seen..parts.len()) {
+            let found = match (parts.get(at), tool) {
+                (Some(Part::Text(part)), None) if !part.refusal => &part.text,
+                (Some(Part::ToolCall(call)), Some(name)) if *call.name == *name => &call.args,
                 _ => continue,
             };
-            let from = if at == place.0 { place.1 } else { 0 };
+            let from = if at == place.part { place.offset } else { 0 };
             text.push_str(found.get(from..).unwrap_or(""));
-            end = (at, found.len());
+            (end.part, end.offset) = (at, found.len());
             if tool.is_some() {
                 break;
             }

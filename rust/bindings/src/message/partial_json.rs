@@ -258,7 +258,7 @@ impl PartialJson {
         tool: Option<String>,
     ) -> Self {
         let head = tool.is_none().then(String::new);
-        let source = FollowedAnswer { state, generation, tool, place: (0, 0), head };
+        let source = FollowedAnswer { state, generation, tool, place: Place::default(), head };
         Self::over(Core::new(DEPTH), Source::Answer(source), false)
     }
 

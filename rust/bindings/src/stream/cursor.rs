@@ -11,7 +11,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use deltafold::contract::{DeltaBatch as CoreBatch, Payload};
-use deltafold::fold::{Part, Status};
+use deltafold::fold::Status;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -23,7 +23,6 @@ use crate::decode::decoder::{Decoder, Taken};
 use crate::decode::fold;
 use crate::delta::batch::{self, DeltaBatch};
 use crate::message::assembler::MessageAssembler;
-use crate::message::fold_state::FoldState;
 use crate::support::clock::Timestamp;
 use crate::support::errors;
 use crate::support::try_lock::TryLock;
@@ -160,9 +159,8 @@ impl Cursor {
     fn note(&self, py: Python<'_>, deltas: usize) -> PyResult<()> {
         let wants_text = self.timer.read(py, deltas)?;
         if wants_text && deltas > 0 {
-            let state = errors::lock(py, self.assembler.get().state(), "assembler")?;
-            let has_text = has_text(&state);
-            drop(state);
+            let has_text =
+                errors::lock(py, self.assembler.get().state(), "assembler")?.core().has_text();
             if has_text {
                 self.timer.text_came(py)?;
             }
@@ -234,14 +232,6 @@ impl Cursor {
             }
         }
     }
-}
-
-fn has_text(state: &FoldState) -> bool {
-    state
-        .core()
-        .parts()
-        .iter()
-        .any(|part| matches!(part, Part::Text(text) if !text.text.is_empty()))
 }
 
 #[pymethods]

@@ -11,6 +11,7 @@ pub(crate) mod contract;
 pub(crate) mod errors;
 pub(crate) mod failure;
 pub(crate) mod imports;
+pub(crate) mod interpreter;
 pub(crate) mod json;
 pub(crate) mod limits;
 pub(crate) mod members;

@@ -101,6 +101,12 @@ pub enum Part {
     Whole(Box<str>),
 }
 
+impl Part {
+    fn has_text(&self) -> bool {
+        matches!(self, Self::Text(part) if !part.text.is_empty())
+    }
+}
+
 /// End of a message.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Terminal {
@@ -169,6 +175,8 @@ pub struct MessageAssembler {
     /// Shared with snapshots.  The record is copied only if it changes while a snapshot is alive.
     metadata: Arc<Metadata>,
     parts: Vec<Part>,
+    /// True after the first visible text.  Readers ask after each feed, and may not look at all parts each time.
+    has_text: bool,
     /// Part numbers of the tool calls, in order.
     calls: Vec<usize>,
     interleaved: InterleavedCalls,
@@ -207,6 +215,11 @@ impl MessageAssembler {
         &self.parts
     }
 
+    /// Return true after the first visible text.
+    pub fn has_text(&self) -> bool {
+        self.has_text
+    }
+
     /// Return the message without the parts for which `is_left_out` is true, to be read.  It cannot consume more deltas, because
     /// the other parts get new numbers.
     #[must_use]
@@ -220,6 +233,7 @@ impl MessageAssembler {
         let parts = message.parts.iter().enumerate();
         let calls = parts.filter(|(_, part)| matches!(part, Part::ToolCall(_)));
         message.calls = calls.map(|(at, _)| at).collect();
+        message.has_text = message.parts.iter().any(Part::has_text);
         message.interleaved = InterleavedCalls::default();
         message
     }
@@ -279,6 +293,7 @@ impl MessageAssembler {
                     && self.laws.more_text(seq, DeltaKind::Text, at as usize, text)
                 {
                     part.text.push_str(text);
+                    self.has_text = true;
                     return Ok(());
                 }
             }
@@ -462,6 +477,7 @@ impl MessageAssembler {
         text: &str,
         attributes: &TextAttributes<&str>,
     ) {
+        self.has_text |= !text.is_empty() && matches!(payload, Payload::Text { .. });
         if let Destination::Part(at) = destination {
             if let Some(Part::Text(part) | Part::Thinking(part)) = self.parts.get_mut(at) {
                 part.append(text, attributes);

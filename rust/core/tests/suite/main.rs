@@ -26,6 +26,7 @@ mod encode_any;
 mod encode_corpus;
 mod encode_faults;
 mod facts;
+mod first_text;
 mod frames;
 mod framings;
 mod grammar;

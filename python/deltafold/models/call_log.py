@@ -12,16 +12,13 @@ questions whether the levels are enabled.
 """
 
 import logging
-from typing import Final
 
+from deltafold.contract.log import LOGGER
 from deltafold.errors.model_error import ModelError
 from deltafold.message.messages import Meta
 from deltafold.models.call_inputs import CallFacts, Telemetry
 from deltafold.streams.core import Observer, StreamCore
 from deltafold.transports.secrets import shown_url
-
-LOGGER: Final = logging.getLogger("deltafold")
-LOGGER.addHandler(logging.NullHandler())  # without it, Python prints warnings to standard error
 
 
 def is_enabled() -> bool:
@@ -81,7 +78,7 @@ class _LoggedCall:
                 self._log_failure(error, _seconds(core))
                 LOGGER.debug("%s: %s", self._name, error)
             self._log_warnings(core.snapshot().meta)
-        except Exception:  # a log never makes a call fail
+        except Exception:  # noqa: BLE001 - a log never makes a call fail
             LOGGER.debug("%s: the end of the call cannot be logged", self._name, exc_info=True)
 
     def _log_end(self, core: StreamCore) -> None:

@@ -262,27 +262,33 @@ def _package_of(
 def _redirected(
     request: HttpRequest, status: int, headers: Mapping[str, str]
 ) -> HttpRequest | None:
-    """Return the request to send next, None if the response is not a redirect.
+    """Return the request to send next, None if the response is not a redirect."""
+    target = redirect_target(request.full_url, status, headers.get("location"))
+    return None if target is None else replace(request, url=target, query={})
+
+
+def redirect_target(url: str, status: int, location: str | None) -> str | None:
+    """Return the URL of the next request, None if the response is not a redirect.
 
     Source: RFC 9110, sections 15.4.2 to 15.4.9: 307 and 308 keep the method, the others let a
     client turn POST into GET, which would lose the request.
+
+    Raises:
+        RedirectError: the request must not follow.
     """
-    location = headers.get("location")
     if status not in _REDIRECTS or location is None:
         return None
     try:
-        target = urljoin(request.full_url, location)
-        follows = status in {307, 308} and may_follow(request.full_url, target)
+        target = urljoin(url, location)
+        follows = status in {307, 308} and may_follow(url, target)
     except ValueError:
         raise RedirectError(
-            f"HTTP {status} from {shown_url(request.url)}: its Location is no URL; "
-            "check the base URL"
+            f"HTTP {status} from {shown_url(url)}: its Location is no URL; check the base URL"
         ) from None
     if follows:
-        return replace(request, url=target, query={})
+        return target
     raise RedirectError(
-        f"HTTP {status} from {shown_url(request.url)} to {shown_url(target)}: use that address "
-        "instead"
+        f"HTTP {status} from {shown_url(url)} to {shown_url(target)}: use that address instead"
     )
 
 

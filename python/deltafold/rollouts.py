@@ -129,7 +129,8 @@ def collect(
         model: the model.
         prompts: each what `Model.stream` takes as messages; they may come from a generator.
         n: the number of answers to each prompt.
-        concurrency: the number of requests in flight.
+        concurrency: the number of requests in flight. A client that the model makes gets so many
+            connections at least.
         retries: the number of further tries of an answer whose error is `retryable`.
         tools: the tools that the model may call.
         params: settings of the call, as `Model.stream` takes them.
@@ -143,6 +144,7 @@ def collect(
             raise ValueError(f"{name} must be at least 1 (got {number})")
     if model.dialect == "openai-chat":
         params = {"logprobs": True, **params}
+    model.allow_connections(concurrency)
     collecting = _Collecting(model, prompts, n, retries=retries, tools=tools, params=params)
     return collecting.trajectories(concurrency)
 

@@ -670,8 +670,8 @@ def fold_bodies(
 ) -> list[MessageAssembler]: ...
 def fold_columns(
     bodies: tuple[Buffer | None, Buffer, Buffer, int, int, bool],
-    decoders: list[tuple[str, Decoder]],
-    detected: list[tuple[str, Decoder]],
+    decoders: list[tuple[str, Decoder | None]],
+    detected: list[tuple[str, Decoder | None]],
     *,
     codes: tuple[Buffer, int] | None = None,
     statuses: tuple[Buffer, int] | None = None,

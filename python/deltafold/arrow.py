@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import Any, Final, Protocol, TypeAlias, Unpack, runtime_checkable
 
 from deltafold._core import Decoder, dialect_names, fold_columns
-from deltafold.contract.exceptions import MisuseError
+from deltafold.contract.exceptions import MisuseError, UnknownDialectError
 from deltafold.streams.core import DecoderOptions
 
 __all__ = ["ArrowColumn", "fold", "message_type"]
@@ -55,8 +55,10 @@ def message_type() -> Arrow:
 
     A value that a message lacks is null. The fields mean what those of `Message` and `Meta` mean:
 
-    - `dialect`: the dialect that decoded the row; null if the body fits none.
-    - `text`, `thinking`: all parts of the kind, joined.
+    - `dialect`: the dialect that decoded the row; null if the body fits none, or its dialect has an
+      unknown name.
+    - `text`, `thinking`: all parts of the kind, joined. These and `tool_calls` are null in a row
+      whose dialect has an unknown name.
     - `tool_calls`: a list of `id`, `name`, `arguments` (the raw text), `input_format` and
       `incomplete`.
     - `finish_reason`, `raw_finish_reason`: null if the stream ended in an error.
@@ -151,7 +153,8 @@ def fold(
     Args:
         bodies: a column of binary, string or their large and view forms.
         dialects: the wire protocol of all rows, or a column with that of each row. A null, and
-            None for all rows, means that it is detected; of two that fit, the first one is used.
+            None for all rows, means that it is detected; of two that fit, the first one is used. A
+            row whose name is no dialect has an error.
         statuses: the HTTP status of each row; a null is 200.
         pieces: how each body arrived: a list of `after` (seconds of silence before the piece) and
             `bytes` (its size), for the column `timing`.
@@ -160,7 +163,7 @@ def fold(
             a row has the same made-up ids wherever it is folded.
 
     Raises:
-        UnknownDialectError: a name of `dialects` is no dialect.
+        UnknownDialectError: `dialects` is one name for all rows, and it is no dialect.
         MisuseError: pyarrow is not installed.
         TypeError: an argument is not a column, or has another type.
         ValueError: the columns differ in length, or `threads` is 0.
@@ -197,8 +200,10 @@ class _Folding:
     def __init__(self, dialect: str | None, threads: int | None, options: DecoderOptions) -> None:
         self._options: DecoderOptions = {**options, "run_id": options.get("run_id") or RUN_ID}
         self._threads = threads
-        self._decoders: dict[str, Decoder] = {}
-        self._of_all = [] if dialect is None else self._named([dialect])
+        self._decoders: dict[str, Decoder | None] = {}
+        self._of_all: list[tuple[str, Decoder | None]] = []
+        if dialect is not None:
+            self._of_all.append((dialect, Decoder(dialect, **self._options)))
 
     def fold(self, batch: Arrow) -> Arrow:
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
@@ -222,10 +227,14 @@ class _Folding:
         )
         return _array(message_type(), len(batch), iter(buffers))
 
-    def _named(self, names: list[str]) -> list[tuple[str, Decoder]]:
+    def _named(self, names: list[str]) -> list[tuple[str, Decoder | None]]:
+        """Return the decoders of dialects; None for a name that is no dialect."""
         for name in names:
             if name not in self._decoders:
-                self._decoders[name] = Decoder(name, **self._options)
+                try:
+                    self._decoders[name] = Decoder(name, **self._options)
+                except UnknownDialectError:
+                    self._decoders[name] = None
         return [(name, self._decoders[name]) for name in names]
 
 

@@ -4,7 +4,8 @@ In: a `Model` and prompts.  Out: trajectories, each when it ends.
 
 Laws: at most `concurrency` requests are in flight, and prompts are taken as they are needed. A slow
 consumer slows the requests down. Nothing is stored: what the caller keeps is the caller's matter.
-Closing the generator ends the requests in flight.
+Closing the generator ends the requests in flight. A prompt that cannot be sent costs no other
+answer. An exception of the caller's code is raised after the answers under way.
 """
 
 import asyncio
@@ -15,7 +16,9 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, cast
 
+from deltafold.contract.foreign_text import well_formed
 from deltafold.contract.kinds import ErrorCode
+from deltafold.contract.log import LOGGER
 from deltafold.errors.model_error import ModelError
 from deltafold.message.messages import Message
 from deltafold.models.base import Model
@@ -25,6 +28,7 @@ __all__ = ["Trajectory", "collect"]
 
 _FIRST_WAIT: Final = 0.5
 _LONGEST_WAIT: Final = 60.0
+_ANY_PROMPT: Final = "When?"
 
 _Model: TypeAlias = Model[Any]
 
@@ -44,7 +48,8 @@ class Trajectory:
         prompt_index: its position among the prompts.
         choice: the number of the answer, from 0 to n - 1.
         message: the answer; after a failure, the parts that came.
-        error: the failure that ended the answer, after the last try.
+        error: the failure that ended the answer, after the last try. Of a prompt that cannot be
+            sent it is `invalid_request`, with the reason as its cause.
         tries: the number of requests that were sent for this answer.
     """
 
@@ -69,11 +74,25 @@ class Trajectory:
 
     @property
     def prompt_token_ids(self) -> memoryview | None:
-        """Ids of the prompt's tokens (int64), made anew at each access; None without them."""
+        """Ids of the prompt's tokens (int64), made anew at each access; None without them.
+
+        A server may send anything under this name. What is no list of 64-bit integers is None, with
+        a warning in the log.
+        """
         ids = self.opaque.get("prompt_token_ids")
-        if not isinstance(ids, list):
+        if ids is None:
             return None
-        return memoryview(array("q", cast("list[int]", ids))).toreadonly()
+        try:
+            # `array` takes any object that can be an integer, such as true.
+            if isinstance(ids, list) and set(map(type, cast("list[object]", ids))) <= {int}:
+                return memoryview(array("q", cast("list[int]", ids))).toreadonly()
+        except OverflowError:
+            pass
+        LOGGER.warning(
+            "prompt %d: prompt_token_ids of the response are no list of 64-bit integers",
+            self.prompt_index,
+        )
+        return None
 
     @property
     def opaque(self) -> dict[str, object]:
@@ -110,19 +129,22 @@ def collect(
         model: the model.
         prompts: each what `Model.stream` takes as messages; they may come from a generator.
         n: the number of answers to each prompt.
-        concurrency: the number of requests in flight.
+        concurrency: the number of requests in flight. A client that the model makes gets so many
+            connections at least.
         retries: the number of further tries of an answer whose error is `retryable`.
         tools: the tools that the model may call.
         params: settings of the call, as `Model.stream` takes them.
 
     Raises:
-        ValueError: `n` or `concurrency` is less than 1, or a setting or a prompt is wrong.
+        ValueError: `n` or `concurrency` is less than 1, or a setting is wrong.
+        Exception: what the generator of the prompts or a hook raised, after the answers under way.
     """
     for name, number in (("n", n), ("concurrency", concurrency)):
         if number < 1:
             raise ValueError(f"{name} must be at least 1 (got {number})")
     if model.dialect == "openai-chat":
         params = {"logprobs": True, **params}
+    model.allow_connections(concurrency)
     collecting = _Collecting(model, prompts, n, retries=retries, tools=tools, params=params)
     return collecting.trajectories(concurrency)
 
@@ -136,8 +158,8 @@ class _Unit:
     choices: tuple[int, ...]
 
 
-_Found: TypeAlias = Trajectory | Exception | None
-"""An answer, a mistake of the caller, or the end of one worker."""
+_Found: TypeAlias = Trajectory | None
+"""An answer, or the end of one worker."""
 
 
 class _Collecting:
@@ -161,6 +183,7 @@ class _Collecting:
         self._retries = retries
         self._tools = tools
         self._params = params
+        self._mistake: Exception | None = None
 
     async def trajectories(self, concurrency: int) -> AsyncGenerator[Trajectory]:
         """Yield the answers; the workers end with this generator."""
@@ -177,10 +200,10 @@ class _Collecting:
                 one = await found.get()
                 if one is None:
                     running -= 1
-                elif isinstance(one, Exception):
-                    raise one
                 else:
                     yield one
+            if self._mistake is not None:
+                raise self._mistake
         finally:
             for worker in workers:
                 worker.cancel()
@@ -188,18 +211,24 @@ class _Collecting:
             await self._units.aclose()
 
     async def _next_unit(self) -> _Unit | None:
+        """Take the next answers to ask for; None after the last one, and after a mistake."""
         async with self._taking:
-            return await anext(self._units, None)
+            if self._mistake is not None:
+                return None
+            try:
+                return await anext(self._units, None)
+            except Exception as mistake:  # noqa: BLE001 - of the caller's generator; raised at the end
+                self._mistake = mistake
+                return None
 
     async def _work(self, unit: _Unit | None, found: "asyncio.Queue[_Found]") -> None:
         try:
             while unit is not None:
                 await self._answer(unit, found)
                 unit = await self._next_unit()
-        except Exception as mistake:  # noqa: BLE001 - raised where the caller waits
-            await found.put(mistake)
-        else:
-            await found.put(None)
+        except Exception as mistake:  # noqa: BLE001 - raised where the caller waits, at the end
+            self._mistake = self._mistake or mistake
+        await found.put(None)
 
     async def _answer(self, unit: _Unit, found: "asyncio.Queue[_Found]") -> None:
         """Ask until each answer has ended well, or has failed for the last time."""
@@ -225,7 +254,14 @@ class _Collecting:
             params["candidate_count"] = len(asked)
         left = dict(enumerate(asked))
         last: ModelError | None = None
-        reading = self._model.stream_choices(unit.prompt, self._tools, **params)
+        try:
+            reading = self._model.stream_choices(unit.prompt, self._tools, **params)
+        except Exception as wrong:  # noqa: BLE001 - whatever a prompt leads to
+            # Settings that fit no prompt are the caller's mistake.
+            self._model.stream_choices(_ANY_PROMPT, self._tools, **params)
+            for number in asked:
+                yield _unsent(unit, number, wrong, tries - 1)
+            return
         async with aclosing(reading) as answers:
             async for one in answers:
                 choice = left.pop(one.choice, None)
@@ -242,6 +278,17 @@ class _Collecting:
             )
             message = Message.assistant()
             yield Trajectory(unit.prompt, unit.prompt_index, choice, message, error, tries)
+
+
+def _unsent(unit: _Unit, choice: int, wrong: Exception, tries: int) -> Trajectory:
+    """Return the answer to a prompt that cannot be sent."""
+    error = ModelError(
+        code=ErrorCode.INVALID_REQUEST,
+        message=well_formed(f"the prompt cannot be sent: {wrong}"),
+        retryable=False,
+    )
+    error.__cause__ = wrong
+    return Trajectory(unit.prompt, unit.prompt_index, choice, Message.assistant(), error, tries)
 
 
 async def _units(

@@ -240,13 +240,36 @@ def test_made_up_ids_are_the_same_in_every_batch() -> None:
     assert other["tool_calls"][0]["id"] != one[0]["tool_calls"][0]["id"]
 
 
+@pytest.mark.parametrize("dictionary", [False, True])
+def test_a_row_whose_dialect_has_an_unknown_name_is_an_error_of_that_row(
+    *, dictionary: bool
+) -> None:
+    body = b'data: {"choices":[{"delta":{"content":"Hi"},"finish_reason":"stop"}]}\n\n'
+    names = pa.array([CHAT, "azure", None, "azure", ""])
+    dialects = names.dictionary_encode() if dictionary else names
+    folded = deltafold.arrow.fold(pa.array([body, body, body, None, body]), dialects)
+    rows = folded.to_pylist()
+    assert folded.field("text").to_pylist() == ["Hi", None, "Hi", None, None]
+    assert [row and row["dialect"] for row in rows] == [CHAT, None, CHAT, None, None]
+    assert rows[3] is None
+    assert rows[1]["error"]["code"] == "protocol_error"
+    assert rows[1]["error"]["message"] == 'there is no dialect "azure"'
+    assert rows[1]["tool_calls"] is None
+    assert rows[4]["error"]["message"] == 'there is no dialect ""'
+    folded.validate(full=True)
+
+
+def test_a_column_of_unknown_names_alone_is_a_column_of_errors() -> None:
+    folded = deltafold.arrow.fold(pa.array([b"", b"x"]), pa.array(["morse", "flags"]))
+    codes = folded.field("error").field("code").to_pylist()
+    assert codes == ["protocol_error", "protocol_error"]
+
+
 def test_mistakes_of_the_caller_raise() -> None:
     column = pa.array([b""])
     fold: Callable[..., Any] = deltafold.arrow.fold
     with pytest.raises(deltafold.UnknownDialectError):
         fold(column, "morse")
-    with pytest.raises(deltafold.UnknownDialectError):
-        fold(column, pa.array(["morse"]))
     with pytest.raises(TypeError, match="bodies must be an Arrow array, not list"):
         fold([b""], CHAT)
     with pytest.raises(TypeError, match="bodies must be a column of binary or string, not int64"):
@@ -264,7 +287,7 @@ def test_mistakes_of_the_caller_raise() -> None:
 )
 def test_invalid_offsets_are_refused(offsets: list[int]) -> None:
     numbers = struct.pack(f"={len(offsets)}i", *offsets)
-    decoders = [(CHAT, deltafold.Decoder(CHAT))]
+    decoders: list[tuple[str, deltafold.Decoder | None]] = [(CHAT, deltafold.Decoder(CHAT))]
     with pytest.raises(ValueError, match="outside of its buffers"):
         fold_columns((None, numbers, b"short", 0, 2, False), decoders, [])
     with pytest.raises(ValueError, match="outside of its buffers"):
@@ -275,7 +298,7 @@ def test_invalid_offsets_are_refused(offsets: list[int]) -> None:
 
 @pytest.mark.parametrize("code", [-2, 1, 2**31 - 1])
 def test_a_row_of_a_decoder_that_is_not_there_is_refused(code: int) -> None:
-    decoders = [(CHAT, deltafold.Decoder(CHAT))]
+    decoders: list[tuple[str, deltafold.Decoder | None]] = [(CHAT, deltafold.Decoder(CHAT))]
     codes = (struct.pack("=i", code), 0)
     with pytest.raises(IndexError, match="unknown dialect"):
         fold_columns((None, bytes(8), b"", 0, 1, False), decoders, [], codes=codes)

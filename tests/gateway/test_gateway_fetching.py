@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import ipaddress
 import json
 import socket
 import time
@@ -110,6 +111,9 @@ PRIVATE: Final = [
     "http://[fd00::1]/x",
     "http://[2002:7f00:1::]/x",
     "http://[64:ff9b::7f00:1]/x",
+    "http://[64:ff9b:1::a00:1]/x",
+    "http://192.0.0.192/x",
+    "http://[::ffff:192.0.0.192]/x",
     "http://2130706433/x",
     "http://0x7f.1/x",
     "http://127.1/x",
@@ -123,6 +127,16 @@ def test_a_private_address_is_never_called(url: str) -> None:
         fetched(url)
     assert raised.value.status == 400
     assert "is not fetched" in raised.value.message
+
+
+@pytest.mark.parametrize("url", ["http://[64:ff9b:1::a00:1]/x", "http://192.0.0.192/x"])
+def test_an_address_that_a_version_of_python_takes_for_public_is_not_called(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for kind in (ipaddress.IPv4Address, ipaddress.IPv6Address):
+        monkeypatch.setattr(kind, "is_global", True)
+    with pytest.raises(ModelError, match="is not public"):
+        fetched(url)
 
 
 def test_a_redirection_to_a_private_address_is_not_followed(files: str) -> None:

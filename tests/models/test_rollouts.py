@@ -299,6 +299,108 @@ def test_mistakes_of_the_caller_raise() -> None:
         assert not server.requests
 
 
+@pytest.mark.parametrize("n", [1, 2])
+@pytest.mark.parametrize("wrong", ["a\ud800", 5, [{"role": "user", "content": 7}]], ids=repr)
+def test_a_prompt_that_cannot_be_sent_costs_no_other_answer(wrong: object, n: int) -> None:
+    prompts: list[Any] = [str(number) if number != 3 else wrong for number in range(10)]
+    with RolloutServer(by_turns(2)) as server:
+        found = asyncio.run(collected(server, prompts, n=n, concurrency=4))
+    failed = [one for one in found if one.error is not None]
+    assert sorted((one.prompt_index, one.choice) for one in found) == [
+        (prompt, choice) for prompt in range(10) for choice in range(n)
+    ]
+    assert [(one.prompt_index, one.choice, one.tries) for one in failed] == [
+        (3, choice, 0) for choice in range(n)
+    ]
+    for one in failed:
+        assert one.prompt is wrong
+        assert one.error is not None
+        assert (one.error.code, one.error.retryable) == ("invalid_request", False)
+        assert "the prompt cannot be sent" in one.error.message
+        assert isinstance(one.error.__cause__, Exception)
+    assert len(server.requests) == 9
+
+
+def broken_after(count: int) -> Iterator[str]:
+    for number in range(count):
+        yield str(number)
+    raise LookupError("row is broken")
+
+
+async def slowly_broken_after(count: int) -> AsyncIterator[str]:
+    for one in range(count):
+        await asyncio.sleep(0.001)
+        yield str(one)
+    raise LookupError("row is broken")
+
+
+@pytest.mark.parametrize("prompts", [broken_after, slowly_broken_after])
+@pytest.mark.parametrize(("count", "concurrency"), [(0, 3), (2, 5), (9, 3)])
+def test_what_a_generator_raises_comes_after_the_answers_under_way(
+    prompts: Any,  # noqa: ANN401 - of either kind
+    count: int,
+    concurrency: int,
+) -> None:
+    found: list[int] = []
+
+    async def run() -> None:
+        async with model_of(server) as model:
+            async for one in collect(model, prompts(count), concurrency=concurrency):
+                assert one.error is None
+                found.append(one.prompt_index)
+
+    with RolloutServer(by_turns(2)) as server, pytest.raises(LookupError, match="row is broken"):
+        asyncio.run(run())
+    assert sorted(found) == list(range(count))
+
+
+def test_what_a_hook_raises_comes_after_the_answers_under_way() -> None:
+    found: list[int] = []
+
+    def before(context: Any) -> None:  # noqa: ANN401
+        if context.body["messages"][-1]["content"] == "1":
+            raise LookupError("no budget")
+
+    async def run() -> None:
+        hooks = deltafold.Hooks(before_request=before)
+        model = load_model("vllm/m", base_url=server.url, transport="aiohttp", hooks=hooks)
+        async with model:
+            prompts = [str(number) for number in range(3)]
+            async for one in collect(model, prompts, concurrency=3):
+                found.append(one.prompt_index)  # noqa: PERF401 - those before the exception count
+
+    with RolloutServer(by_turns(2)) as server, pytest.raises(LookupError, match="no budget"):
+        asyncio.run(run())
+    assert sorted(found) == [0, 2]
+
+
+@pytest.mark.parametrize(
+    "ids", [[1, "x"], [2**64], [1.5], {"a": 1}, [None], [[1]], [True], "12", 7, True], ids=repr
+)
+def test_ids_of_a_prompt_that_are_no_list_of_integers_are_none(
+    ids: object, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def hostile(prompt: int) -> Answer:
+        yield said(prompt, 0, 0) + chunk([], prompt_token_ids=ids) + ended(0)
+
+    with RolloutServer(lambda body: hostile(prompt_of(body))) as server:
+        (one,) = asyncio.run(collected(server, ["4"]))
+    assert one.error is None
+    assert one.prompt_token_ids is None
+    assert "prompt 0: prompt_token_ids of the response are no list of 64-bit" in caplog.text
+
+
+def test_an_empty_list_of_ids_is_a_list(caplog: pytest.LogCaptureFixture) -> None:
+    async def empty(prompt: int) -> Answer:
+        yield said(prompt, 0, 0) + chunk([], prompt_token_ids=[]) + ended(0)
+
+    with RolloutServer(lambda body: empty(prompt_of(body))) as server:
+        (one,) = asyncio.run(collected(server, ["4"]))
+    assert one.prompt_token_ids is not None
+    assert one.prompt_token_ids.tolist() == []
+    assert not caplog.text
+
+
 def test_hooks_are_called_for_each_request() -> None:
     seen: list[str] = []
 

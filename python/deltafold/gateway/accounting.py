@@ -14,13 +14,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from deltafold.contract.kinds import ErrorCode
+from deltafold.contract.log import LOGGER
 from deltafold.errors.model_error import ModelError
 from deltafold.gateway.client_requests import ClientRequest
 from deltafold.gateway.hooks import OnMessage
 from deltafold.gateway.refusals import refusal
 from deltafold.gateway.response_store import ResponseStore
 from deltafold.message.messages import Message
-from deltafold.models.call_log import LOGGER
 
 ACCOUNTING_SECONDS: Final = 5.0
 """How long an answer waits for its store and its hook, by default."""

@@ -39,8 +39,15 @@ _PORTS: Final = {"http": 80, "https": 443}
 _REDIRECTIONS: Final = 3
 _AT_ONCE: Final = 4
 _OK: Final = 200
-_NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
-"""IPv6 addresses that stand for IPv4 ones. Source: RFC 6052, part 2.1."""
+_NOT_PUBLIC: Final = tuple(
+    ipaddress.ip_network(network)
+    for network in (
+        "64:ff9b::/96",  # IPv6 addresses that stand for IPv4 ones: RFC 6052, part 2.1
+        "64:ff9b:1::/48",  # the same for local use: RFC 8215
+        "192.0.0.0/24",  # protocol assignments: RFC 6890; a cloud's metadata are at 192.0.0.192
+    )
+)
+"""Networks that lead into private ones, and that versions of Python take for public."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,8 +180,10 @@ class FileFetcher:
             inner = address.ipv4_mapped or address.sixtofour
             if inner is not None:
                 return self._may_call(inner)
-            if address.teredo is not None or address in _NAT64:
+            if address.teredo is not None:
                 return False
+        if any(address in network for network in _NOT_PUBLIC):
+            return False
         return address.is_global and not address.is_multicast
 
 

@@ -14,11 +14,11 @@ from typing import Any, TypeAlias
 from starlette.requests import Request
 
 from deltafold.contract.kinds import DeltaKind, ErrorCode
+from deltafold.contract.log import LOGGER
 from deltafold.errors.model_error import ModelError
 from deltafold.gateway.client_requests import ClientRequest
 from deltafold.gateway.refusals import refusal
 from deltafold.message.messages import Message
-from deltafold.models.call_log import LOGGER
 
 OnConnect: TypeAlias = Callable[[Request], Awaitable[str | None]]
 """Authenticates a request by its head, before its body is read; refuses by raising a `ModelError`.

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 
 from deltafold.contract.exceptions import MisuseError
 from deltafold.contract.kinds import ErrorCode
+from deltafold.contract.log import LOGGER
 from deltafold.errors.model_error import ModelError
-from deltafold.models.call_log import LOGGER
 
 
 def refusal(

@@ -20,6 +20,7 @@ from starlette.types import Receive, Scope, Send
 from deltafold._core import DeltaBatch, Encoder, MessageDelta, dialect_content_type
 from deltafold.contract.kinds import ErrorCode
 from deltafold.errors.model_error import ModelError
+from deltafold.errors.public_text import public_message
 from deltafold.gateway.client_requests import ClientRequest
 from deltafold.gateway.guarded_text import Guard
 from deltafold.gateway.hooks import AnswerOptions
@@ -140,7 +141,7 @@ class StreamedResponse(Response):
             is_last = batch.ends_stream
             if is_last and await self._is_replaced():
                 return False
-            data = last(batch) if is_last else write(batch)
+            data = last(self._without_address(batch)) if is_last else write(batch)
             del batch  # its deltas need more memory than their bytes
             if not data:
                 continue
@@ -162,7 +163,7 @@ class StreamedResponse(Response):
             is_last = batch.ends_stream
             if is_last and await self._is_replaced():
                 return False
-            data = await self._spliced(batch)
+            data = await self._spliced(self._without_address(batch) if is_last else batch)
             del batch  # as in `_write`
             if data is None:
                 return False
@@ -200,6 +201,13 @@ class StreamedResponse(Response):
         await self._stream.aclose()
         self._open(upstream)
         return True
+
+    def _without_address(self, batch: DeltaBatch) -> DeltaBatch:
+        """Return the last batch without the address of the upstream in its error."""
+        error = self._stream.error if self._stream.status == "error" else None
+        if error is None or (message := public_message(error)) == error.message:
+            return batch
+        return batch._with_error_texts(message, error.provider_code) or batch  # noqa: SLF001 - made for texts that must not leave
 
     async def _spliced(self, batch: DeltaBatch) -> bytes | None:
         """Return the bytes of a batch as part of one answer, None if another upstream goes on."""

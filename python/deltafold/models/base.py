@@ -5,7 +5,8 @@ In: messages, tools, settings.  Out: `AsyncDeltaStream` or `DeltaStream`, or the
 Laws: making a Model uses no network. A stream keeps the configuration that it began with. Settings
 of the call replace settings of the configuration, which replace the defaults of the vendor. A
 mistake of the caller raises at the call; a failure of the provider or the network ends the stream.
-Clients that are made here do not retry, because retries are the caller's decision.
+Clients that are made here do not retry, because retries are the caller's decision. A request that
+no server can have read is no retry (`transports/http.py`).
 """
 
 from collections.abc import AsyncGenerator, Mapping
@@ -53,6 +54,7 @@ from deltafold.streams.output_streams import AsyncOutputStream, OutputStream
 from deltafold.streams.outputs import Output
 from deltafold.streams.readers import AsyncTee, Tee
 from deltafold.transports.http import ClientKind
+from deltafold.transports.packages import MAX_CONNECTIONS
 from deltafold.transports.requests import PreparedRequest
 from deltafold.transports.sdks import Sdk
 from deltafold.transports.timeouts import Timeouts
@@ -84,6 +86,11 @@ class Model(Streaming, Generic[ConfigT]):
         transport: what to make where no client is given: "httpx2", "httpx", "aiohttp" (the
             fastest), or "sdk" for the provider's own.
         timeouts: how long to wait, in seconds; a client of an SDK that is given keeps its own.
+        resend_lost: whether a request is sent once more, over a new connection, where a used one
+            closed within a second and before a byte of the answer, as the connections of servers do
+            that close them after an answer. Clients of SDKs decide by themselves.
+        max_connections: how many connections a client that is made here may have. A further request
+            waits for one, as long as `timeouts.pool` says.
         hooks: what to call before each request and after its headers.
         markup: how the model writes reasoning and tool calls in plain text, one of
             `deltafold.markup_names()`.
@@ -93,7 +100,8 @@ class Model(Streaming, Generic[ConfigT]):
     Raises:
         ValueError: a setting is wrong or unknown; the error names it and the nearest known one.
         UnknownDialectError: there is no such markup.
-        MisuseError: the client belongs to another SDK, or the vendor speaks another dialect.
+        MisuseError: the client belongs to another SDK, the vendor speaks another dialect, or
+            `max_connections` is less than 1.
     """
 
     row: ClassVar[Dialect]
@@ -111,6 +119,8 @@ class Model(Streaming, Generic[ConfigT]):
         api_key: str | None = None,
         transport: str = "httpx2",
         timeouts: Timeouts | None = None,
+        resend_lost: bool = True,
+        max_connections: int = MAX_CONNECTIONS,
         hooks: Hooks | None = None,
         markup: str | None = None,
         starts_in_thinking: bool = False,
@@ -130,6 +140,8 @@ class Model(Streaming, Generic[ConfigT]):
         if error_mapper is not None and not isinstance(error_mapper, ErrorMapper):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"error_mapper must be an ErrorMapper, not {error_mapper!r}")
         self._error_mapper = error_mapper
+        if max_connections < 1:
+            raise MisuseError(f"max_connections must be at least 1 (got {max_connections})")
         self._clients = Clients(
             self._vendor,
             self.dialect,
@@ -143,6 +155,8 @@ class Model(Streaming, Generic[ConfigT]):
             api_key=api_key,
             transport=transport,
             timeouts=timeouts or Timeouts(),
+            resend_lost=resend_lost,
+            max_connections=max_connections,
         )
         self._hooks = hooks or Hooks()
         self._telemetry = telemetry
@@ -269,6 +283,17 @@ class Model(Streaming, Generic[ConfigT]):
         """Segment of the vendor's address for continued answers in this dialect."""
         is_chat = self.dialect == self._vendor.dialect
         return self._vendor.continuing_segment if is_chat else ""
+
+    def allow_connections(self, number: int) -> None:
+        """Let this Model have so many requests in flight at least; `rollouts.collect` calls it.
+
+        `max_connections` never falls. A client that was made with fewer connections is replaced for
+        later calls, and closed with the Model. A client of the caller stays as it is; the log has a
+        warning if it is known to have fewer connections.
+
+        >>> model.allow_connections(5_000)
+        """
+        self._clients.allow_connections(number)
 
     def close(self) -> None:
         """Close the synchronous client if this Model made it."""

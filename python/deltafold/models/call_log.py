@@ -13,32 +13,13 @@ are enabled.
 """
 
 import logging
-from typing import Final
 
-from deltafold.contract.foreign_text import printable
+from deltafold.contract.log import LOGGER
 from deltafold.errors.model_error import ModelError
 from deltafold.message.messages import Meta
 from deltafold.models.call_inputs import CallFacts, Telemetry
 from deltafold.streams.core import Observer, StreamCore
 from deltafold.transports.secrets import shown_url
-
-
-class _Printable(logging.Filter):
-    """Filter of a logger that escapes control characters in the arguments of its records."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Change the arguments of a record; numbers stay numbers."""
-        if isinstance(record.args, tuple):
-            record.args = tuple(
-                argument if isinstance(argument, int | float) else printable(str(argument))
-                for argument in record.args
-            )
-        return True
-
-
-LOGGER: Final = logging.getLogger("deltafold")
-LOGGER.addHandler(logging.NullHandler())  # without it, Python prints warnings to standard error
-LOGGER.addFilter(_Printable())
 
 
 def is_enabled() -> bool:
@@ -98,7 +79,7 @@ class _LoggedCall:
                 self._log_failure(error, _seconds(core))
                 LOGGER.debug("%s: %s", self._name, error)
             self._log_warnings(core.snapshot().meta)
-        except Exception:  # a log never makes a call fail
+        except Exception:  # noqa: BLE001 - a log never makes a call fail
             LOGGER.debug("%s: the end of the call cannot be logged", self._name, exc_info=True)
 
     def _log_end(self, core: StreamCore) -> None:

@@ -5,7 +5,9 @@ In: the client of the caller, or the name of a transport; the vendor's address a
 
 Laws: no network before a request. A client of the wrong kind or SDK raises at once, and the error
 names both. A client that is made here belongs to the event loop that first used it, and does not
-retry. The variables of the environment are read at the first call through a client.
+retry: only a request whose used connection was lost unread is sent once more
+(`transports/http.py`). The variables of the environment are read at the first call through a
+client.
 """
 
 import asyncio
@@ -15,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Self, TypeAlias, cast
 
 from deltafold.contract.exceptions import MisuseError
+from deltafold.contract.log import LOGGER
 from deltafold.models.environment import (
     address_from_environment,
     headers_from_environment,
@@ -31,6 +34,7 @@ from deltafold.transports.http import (
     open_http,
     open_http_async,
 )
+from deltafold.transports.pools import connection_limit
 from deltafold.transports.requests import HttpRequest, PreparedRequest
 from deltafold.transports.sdks import ClientSettings, Sdk
 from deltafold.transports.secrets import (
@@ -63,6 +67,7 @@ class Caller:
         dialect: the dialect of the response.
         timeouts: limits for plain HTTP.
         taps: wrappers of the client that see the bytes.
+        resend_lost: `HttpRequest.resend_lost`, for plain HTTP.
     """
 
     client: object = field(repr=False)
@@ -72,6 +77,7 @@ class Caller:
     dialect: str
     timeouts: Timeouts
     taps: tuple[Tap, ...] = field(repr=False)
+    resend_lost: bool = True
 
     def open(self, request: PreparedRequest) -> Source:
         """Send a request and return the unread response."""
@@ -136,7 +142,13 @@ class Caller:
         if request.headers:
             headers |= clean_headers(request.headers)
         return HttpRequest(
-            request.method, self.base_url + path, headers, query, request.content, self.timeouts
+            request.method,
+            self.base_url + path,
+            headers,
+            query,
+            request.content,
+            self.timeouts,
+            self.resend_lost,
         )
 
 
@@ -162,6 +174,8 @@ class Clients:
         api_key: str | None,
         transport: str,
         timeouts: Timeouts,
+        resend_lost: bool,
+        max_connections: int,
     ) -> None:
         self._vendor = vendor
         self._dialect = dialect
@@ -174,6 +188,8 @@ class Clients:
         self._api_key = api_key
         self._transport = transport
         self._timeouts = timeouts
+        self._resend_lost = resend_lost
+        self._max_connections = max_connections
         self._taps: tuple[Tap, ...] = ()
         while client is not None and _is_tap(client):
             self._taps = (cast("Tap", client), *self._taps)
@@ -181,6 +197,7 @@ class Clients:
         self._client = client
         self._kinds = _BOTH if client is None else self._kinds_of(client)
         self._made: dict[ClientKind, tuple[object, object]] = {}
+        self._replaced: list[tuple[ClientKind, object]] = []
         self._recognised: tuple[object, bool] = (None, False)
         self._known: _Known | None = None
         if transport == "sdk" and sdk is None:
@@ -197,7 +214,13 @@ class Clients:
 
     def __getstate__(self) -> dict[str, object]:
         """Return the state for a copy or a pickle, without the clients that were made here."""
-        return {**vars(self), "_made": {}, "_recognised": (None, False), "_known": None}
+        own: dict[str, object] = {
+            "_made": {},
+            "_replaced": [],
+            "_recognised": (None, False),
+            "_known": None,
+        }
+        return {**vars(self), **own}
 
     def caller(self, kind: ClientKind) -> Caller:
         """Return the caller for synchronous or asynchronous requests.
@@ -236,8 +259,38 @@ class Clients:
         elif token is not None:
             headers |= self._token_headers(token)
         return Caller(
-            client, None, self._address(), headers, self._dialect, self._timeouts, self._taps
+            client,
+            None,
+            self._address(),
+            headers,
+            self._dialect,
+            self._timeouts,
+            self._taps,
+            self._resend_lost,
         )
+
+    def allow_connections(self, number: int) -> None:
+        """Let the clients that are made here have so many connections at least.
+
+        A client with fewer is replaced for later calls, and closed with the others: its calls go
+        on. A client of the caller stays as it is, and the log says what it lacks.
+        """
+        if self._client is not None:
+            limit = connection_limit(self._client)
+            if limit is not None and limit < number:
+                LOGGER.warning(
+                    "%s: %s requests at once were asked for, and the client that was passed has "
+                    "%s connections; the others wait for a free one",
+                    self._model,
+                    f"{number:,}",
+                    f"{limit:,}",
+                )
+        elif number > self._max_connections:
+            self._max_connections = number
+            for kind, (client, _) in self._made.items():
+                self._replaced.append((kind, client))
+            self._made.clear()
+            self._known = None
 
     @property
     def through_sdk(self) -> bool:
@@ -247,24 +300,33 @@ class Clients:
         return self._sdk_of(self._client) is not None
 
     def close(self) -> None:
-        """Close the synchronous client if it was made here."""
-        self._known = None
-        made = self._made.pop("synchronous", None)
-        if made is not None and self._transport == "sdk":
-            _close_of(made[0])()
-        elif made is not None:
-            close_http_client(made[0])
+        """Close the synchronous clients that were made here."""
+        for client in self._taken("synchronous"):
+            self._close(client)
+
+    def _close(self, client: object) -> None:
+        if self._transport == "sdk":
+            _close_of(client)()
+        else:
+            close_http_client(client)
 
     async def aclose(self) -> None:
-        """Close the asynchronous client if it was made here."""
-        self._known = None
-        made = self._made.pop("asynchronous", None)
-        if made is not None and self._transport == "sdk":
-            closing = _close_of(made[0])()
+        """Close the asynchronous clients that were made here."""
+        for client in self._taken("asynchronous"):
+            if self._transport != "sdk":
+                await aclose_http_client(client)
+                continue
+            closing = _close_of(client)()
             if isinstance(closing, Awaitable):
                 await closing
-        elif made is not None:
-            await aclose_http_client(made[0])
+
+    def _taken(self, kind: ClientKind) -> list[object]:
+        """Forget the clients of a kind that were made here, and return them."""
+        self._known = None
+        clients = [client for other, client in self._replaced if other == kind]
+        self._replaced = [one for one in self._replaced if one[0] != kind]
+        made = self._made.pop(kind, None)
+        return clients if made is None else [*clients, made[0]]
 
     def _sdk_of(self, client: object) -> Sdk | None:
         """Return the SDK if the client is one of its clients."""
@@ -294,18 +356,23 @@ class Clients:
         made = self._made.get(kind)
         if made is None or made[1] is not loop:
             made = (self._make(kind), loop)
-            self._made[kind] = made
+            if kind == "asynchronous":
+                self._made[kind] = made
+            elif (first := self._made.setdefault(kind, made)) is not made:
+                # Another thread was faster: all of them share the connections of one client.
+                self._close(made[0])
+                made = first
         return made[0]
 
     def _make(self, kind: ClientKind) -> object:
         if self._transport != "sdk" or self._sdk is None:
             self._key(required=True)
             self._address()
-            return make_http_client(kind, self._transport)
+            return make_http_client(kind, self._transport, self._max_connections)
         # An SDK has the address of its own service, and reads variables that replace it.
         base_url = self._base_url if self._own else self._address()
         key = self._key(required=False) if self._own else self._key(required=True) or "unused"
-        settings = ClientSettings(base_url, key, self._timeouts.idle)
+        settings = ClientSettings(base_url, key, self._timeouts.idle, self._max_connections)
         return self._sdk.make_client(kind, settings)
 
     def _address(self) -> str:

@@ -15,6 +15,7 @@ from typing import Any, Final, cast
 
 from deltafold._core import MAX_REFUSAL_BYTES
 from deltafold.contract.kinds import ErrorCode
+from deltafold.contract.log import LOGGER
 from deltafold.dialects import Dialect
 from deltafold.dialects.refused_replay import REPAIRED, without_refused
 from deltafold.dialects.settings import ModelConfig
@@ -22,7 +23,6 @@ from deltafold.errors.mapper import ErrorFields, ErrorMapper
 from deltafold.message.messages import Message
 from deltafold.models import background, call_log, continuation
 from deltafold.models.call_inputs import CallFacts, Telemetry
-from deltafold.models.call_log import LOGGER
 from deltafold.models.clients import Caller
 from deltafold.models.hooks import RequestContext, RequestHook
 from deltafold.models.info import RequestMetadata

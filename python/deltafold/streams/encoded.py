@@ -36,6 +36,7 @@ from deltafold.contract.foreign_text import well_formed
 from deltafold.contract.kinds import EncoderTool, FinishReason
 from deltafold.errors.mapper import ErrorMapper
 from deltafold.errors.model_error import ModelError
+from deltafold.errors.public_text import public_message, public_message_of
 from deltafold.message import data_types
 from deltafold.message.parts import MessagePart, TextPart, ThinkingPart, ToolCallPart
 from deltafold.streams.bodies import decode_response, whole_body
@@ -303,7 +304,8 @@ def encode_error(
     429
 
     Args:
-        error: the failure.
+        error: the failure. The message of an HTTP client is replaced, because it may name the
+            address of the server.
         target: the protocol to write.
         whole: whether the client waits for a whole answer. Gemini tells a blocked prompt in an
             answer with the status 200, which is a stream or one object.
@@ -314,8 +316,8 @@ def encode_error(
     """
     request_id = options.get("request_id") or error.http_request_id or ""
     begun = MessageDelta("error", 1, "start", {"modelId": "", "requestId": request_id})
-    ending = _ending(data_types.Message.assistant(), error)
-    ended = MessageDelta("error", 2, ending.kind, ending.payload)
+    payload = {**error_payload(error), "message": public_message(error)}
+    ended = MessageDelta("error", 2, "error", payload)
     if whole:
         assembler = MessageAssembler()
         assembler.consume(begun)
@@ -518,7 +520,7 @@ def _failed(transcoder: Transcoder, failure: Exception, error_mapper: ErrorMappe
     fields = (error_mapper or ErrorMapper()).map(failure)
     return transcoder.fail(
         fields.code,
-        well_formed(fields.message),
+        well_formed(public_message_of(fields, failure)),
         fields.retryable,
         retry_after=fields.retry_after,
         status=fields.status,

@@ -4,9 +4,16 @@ In: `HttpRequest`, and a client of httpx, httpx2 or aiohttp, or a `Transport`.
 Out: `Source` or `AsyncSource`, unread, with status and headers.
 
 Laws: an HTTP client is imported only to make one; a client is recognised by its class. A response
-of any status is returned, because its body describes the error. Nothing is sent twice, except to
-follow a redirect that keeps the method and the body (307, 308) to the same origin, which may
-receive the key. A limit that is exceeded is a `TimeoutError` that names it.
+of any status is returned, because its body describes the error. A limit that is exceeded is a
+`TimeoutError` that names it. Nothing is sent twice, with two exceptions:
+
+- to follow a redirect that keeps the method and the body (307, 308) to the same origin, which may
+  receive the key;
+- once more, over a new connection, where a used connection closed within a second after the request
+  was sent, and not one byte of an answer had come: its server had closed the idle connection before
+  it could read the request. `HttpRequest.resend_lost` turns this off. After a byte, over a new
+  connection, over HTTP/2, after a second, or where the client does not show its connection, nothing
+  is sent again.
 """
 
 from collections.abc import Mapping
@@ -26,7 +33,7 @@ from deltafold.transports.packages import (
 )
 from deltafold.transports.requests import HttpRequest
 from deltafold.transports.secrets import Redactor, secrets_of_environment, shown_url
-from deltafold.transports.send import CLIENT_FUNCTIONS, AwaitedWaits, Package, open_httpx
+from deltafold.transports.send import CLIENT_FUNCTIONS, Package, open_httpx
 from deltafold.transports.sources import AsyncSource, Source, Transport
 from deltafold.transports.timeouts import Limits, under_asyncio, watch
 
@@ -130,17 +137,20 @@ async def open_http_async(client: object, request: HttpRequest) -> AsyncSource:
     limits = Limits(request.timeouts)
     waiting = watch()
     for _ in range(_MAX_REDIRECTS):
-        waits = AwaitedWaits(limits, waiting)
-        sending = functions.send(client, request, waits)
-        try:
-            # A request may wait for a free connection of the pool as long as the call may take.
-            with waiting.within(limits.of("total")[1]):
-                response = await sending
-        except Exception as exception:
-            missed = waits.missed(exception)
-            if missed is None:
-                raise
-            raise missed from exception
+        waits = functions.waits(client, request, limits, waiting)
+        while True:
+            sending = functions.send(client, request, waits)
+            try:
+                with waiting.within(waits.first_seconds):
+                    response = await sending
+                break
+            except Exception as exception:
+                if waits.goes_on(exception):
+                    continue
+                missed = waits.missed(exception)
+                if missed is None:
+                    raise
+                raise missed from exception
         waits.is_open = True
         source = functions.source(response, (limits, waiting), request)
         onward = await _onward(request, source) if source.status in _REDIRECTS else None
@@ -167,10 +177,10 @@ async def _onward(request: HttpRequest, source: AsyncSource) -> HttpRequest | No
     return onward
 
 
-def make_http_client(kind: ClientKind, transport: str = "httpx2") -> object:
-    """Make a client with the settings of the adapters.
-
-    The client allows many connections, and HTTP/2 if `h2` is installed.
+def make_http_client(
+    kind: ClientKind, transport: str = "httpx2", max_connections: int = MAX_CONNECTIONS
+) -> object:
+    """Make a client with the settings of the adapters; it speaks HTTP/2 if `h2` is installed.
 
     Proxies and certificates are those of the environment (`HTTPS_PROXY`, `NO_PROXY`,
     `SSL_CERT_FILE`).  The caller closes the client.
@@ -181,6 +191,7 @@ def make_http_client(kind: ClientKind, transport: str = "httpx2") -> object:
         kind: synchronous or asynchronous.
         transport: the package: `httpx`, `httpx2`, or `aiohttp`, which is asynchronous only and the
             fastest for many streams.
+        max_connections: the number of connections at once; a further request waits for one.
 
     Raises:
         MisuseError: the transport is not known or not installed, it does not support this kind, or
@@ -191,10 +202,10 @@ def make_http_client(kind: ClientKind, transport: str = "httpx2") -> object:
     if transport == "aiohttp":
         if kind == "synchronous":
             raise MisuseError("transport: aiohttp is asynchronous only; httpx is both")
-        return _make_aiohttp_session()
+        return _make_aiohttp_session(max_connections)
     package = import_package(transport)
     limits = package.Limits(
-        max_connections=MAX_CONNECTIONS, max_keepalive_connections=MAX_IDLE_CONNECTIONS
+        max_connections=max_connections, max_keepalive_connections=MAX_IDLE_CONNECTIONS
     )
     make = package.Client if kind == "synchronous" else package.AsyncClient
     try:
@@ -262,27 +273,33 @@ def _package_of(
 def _redirected(
     request: HttpRequest, status: int, headers: Mapping[str, str]
 ) -> HttpRequest | None:
-    """Return the request to send next, None if the response is not a redirect.
+    """Return the request to send next, None if the response is not a redirect."""
+    target = redirect_target(request.full_url, status, headers.get("location"))
+    return None if target is None else replace(request, url=target, query={})
+
+
+def redirect_target(url: str, status: int, location: str | None) -> str | None:
+    """Return the URL of the next request, None if the response is not a redirect.
 
     Source: RFC 9110, sections 15.4.2 to 15.4.9: 307 and 308 keep the method, the others let a
     client turn POST into GET, which would lose the request.
+
+    Raises:
+        RedirectError: the request must not follow.
     """
-    location = headers.get("location")
     if status not in _REDIRECTS or location is None:
         return None
     try:
-        target = urljoin(request.full_url, location)
-        follows = status in {307, 308} and may_follow(request.full_url, target)
+        target = urljoin(url, location)
+        follows = status in {307, 308} and may_follow(url, target)
     except ValueError:
         raise RedirectError(
-            f"HTTP {status} from {shown_url(request.url)}: its Location is no URL; "
-            "check the base URL"
+            f"HTTP {status} from {shown_url(url)}: its Location is no URL; check the base URL"
         ) from None
     if follows:
-        return replace(request, url=target, query={})
+        return target
     raise RedirectError(
-        f"HTTP {status} from {shown_url(request.url)} to {shown_url(target)}: use that address "
-        "instead"
+        f"HTTP {status} from {shown_url(url)} to {shown_url(target)}: use that address instead"
     )
 
 
@@ -303,11 +320,11 @@ _BUFFER_BYTES: Final = 64 * 1024
 """What a body of aiohttp may hold before its connection waits; by itself it holds up to 512 KiB."""
 
 
-def _make_aiohttp_session() -> object:
+def _make_aiohttp_session(max_connections: int) -> object:
     package = import_package("aiohttp")
     if not under_asyncio():
         raise MisuseError("transport: an aiohttp session is made inside of a running event loop")
-    connector = package.TCPConnector(limit=MAX_CONNECTIONS)
+    connector = package.TCPConnector(limit=max_connections)
     session: object = package.ClientSession(
         connector=connector, trust_env=True, read_bufsize=_BUFFER_BYTES
     )

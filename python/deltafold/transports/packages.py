@@ -15,7 +15,8 @@ EXTRAS: Final[Mapping[str, str]] = {
 
 MAX_CONNECTIONS: Final = 1000
 MAX_IDLE_CONNECTIONS: Final = 100
-"""Limits of a client that is made here: connections in all, and connections without a request."""
+"""Limits of a client that is made here: connections in all, unless the Model sets another number,
+and connections without a request."""
 
 
 def import_package(package: str) -> Any:  # noqa: ANN401 - a module whose types are not installed everywhere

@@ -47,6 +47,8 @@ class HttpRequest:
         query: members of the URL's query; None is left out, a list is repeated.
         content: the body.
         timeouts: limits of the waiting times.
+        resend_lost: whether the request is sent once more over a new connection, where a used one
+            closed before a byte of the answer.
     """
 
     method: str
@@ -55,6 +57,7 @@ class HttpRequest:
     query: Mapping[str, object]
     content: bytes
     timeouts: Timeouts = field(default_factory=Timeouts)
+    resend_lost: bool = True
 
     def __repr__(self) -> str:
         """Show the method and the address, without possible secrets."""

@@ -3,9 +3,10 @@
 In: a client that the caller made, or the wish for one; a prepared request.  Out: sources.
 
 Laws: an SDK is imported only where a client of it is made; its clients are known by the names of
-their classes; authentication, proxies, retries and the forms of the endpoint stay the SDK's.  SDKs
-that hand out parsed objects alone (google-genai, ollama, cohere) have no row: their protocols are
-spoken through a plain HTTP client.
+their classes; authentication, proxies, retries and the forms of the endpoint stay the SDK's.  A
+client that is made here follows redirects as `transports/http.py` does: none to another origin.
+botocore follows none.  SDKs that hand out parsed objects alone (google-genai, ollama, cohere) have
+no row: their protocols are spoken through a plain HTTP client.
 """
 
 from base64 import b64decode
@@ -17,7 +18,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 from urllib.parse import unquote
 
 from deltafold.contract.exceptions import MisuseError
-from deltafold.transports.http import ClientKind
+from deltafold.transports.http import ClientKind, redirect_target
+from deltafold.transports.packages import MAX_CONNECTIONS, MAX_IDLE_CONNECTIONS
 from deltafold.transports.requests import PreparedRequest
 from deltafold.transports.responses import async_source_of, header_text, rest_of_urllib3, source_of
 from deltafold.transports.secrets import clean_headers
@@ -39,11 +41,13 @@ class ClientSettings:
         base_url: the address, None for the SDK's default.
         api_key: the key, None if the SDK finds it.
         timeout: maximum of seconds without a byte.
+        max_connections: the number of connections at once.
     """
 
     base_url: str | None = field(repr=False)
     api_key: str | None = field(repr=False)
     timeout: float | None
+    max_connections: int = MAX_CONNECTIONS
 
 
 class Sdk(Protocol):
@@ -157,7 +161,9 @@ class GeneratedSdk:
             arguments["base_url"] = settings.base_url
         if settings.api_key is not None:
             arguments["api_key"] = settings.api_key
-        return getattr(import_sdk(self.package), name)(**arguments)
+        sdk = import_sdk(self.package)
+        arguments["http_client"] = _http_client(sdk, kind, settings)
+        return getattr(sdk, name)(**arguments)
 
     def _opening(self, client: object, request: PreparedRequest) -> object:
         body = request.body
@@ -173,6 +179,31 @@ class GeneratedSdk:
             extra_headers=clean_headers(request.headers),
             extra_query=dict(request.query),
         )
+
+
+def _http_client(sdk: Any, kind: ClientKind, settings: ClientSettings) -> object:  # noqa: ANN401 - a module is untyped
+    """Make the HTTP client of a generated SDK, with its defaults but for redirects."""
+    make = sdk.DefaultHttpxClient if kind == "synchronous" else sdk.DefaultAsyncHttpxClient
+    # The SDK's own class is made of one of httpx or httpx2.
+    package = import_module(make.__base__.__module__.partition(".")[0])
+    limits = package.Limits(
+        max_connections=settings.max_connections, max_keepalive_connections=MAX_IDLE_CONNECTIONS
+    )
+    client: object = make(limits=limits, event_hooks=_event_hooks(kind))
+    return client
+
+
+def _event_hooks(kind: ClientKind) -> dict[str, list[Any]]:
+    """Return the hooks of httpx that raise for a redirect which must not be followed."""
+    return {"response": [_refuse_redirect if kind == "synchronous" else _refuse_redirect_async]}
+
+
+def _refuse_redirect(response: Any) -> None:  # noqa: ANN401 - of httpx or httpx2
+    redirect_target(str(response.url), response.status_code, response.headers.get("location"))
+
+
+async def _refuse_redirect_async(response: Any) -> None:  # noqa: ANN401 - as above
+    _refuse_redirect(response)
 
 
 class MistralSdk:
@@ -209,11 +240,16 @@ class MistralSdk:
         """Make a client of the SDK."""
         module = import_sdk("mistralai.client", "mistral")
         milliseconds = None if settings.timeout is None else int(settings.timeout * 1000)
-        return module.Mistral(
+        client = module.Mistral(
             api_key=settings.api_key,
             server_url=(settings.base_url or "").removesuffix("/v1") or None,
             timeout_ms=milliseconds,
         )
+        # The SDK closes only the HTTP clients that it has made.
+        known = client.sdk_configuration
+        known.client.event_hooks = _event_hooks("synchronous")
+        known.async_client.event_hooks = _event_hooks("asynchronous")
+        return client
 
     def _arguments(self, request: PreparedRequest) -> dict[str, object]:
         if not request.stream:

@@ -5,29 +5,21 @@ response, whose chunks obey the limits.
 
 Laws: the limit of the headers begins when the request is sent, not while it waits for a connection.
 A redirect is not followed. An exception of the client that means an exceeded limit is a
-`TimeoutError` that names it.
+`TimeoutError` that names it. What follows a failure is decided in `transports/waits.py`.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from functools import cache, lru_cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, Self, TypeAlias, cast
 
 from deltafold.contract.exceptions import MisuseError
-from deltafold.transports.deadlines import ReadLimit, bound_reads_of_caller
 from deltafold.transports.packages import import_package
 from deltafold.transports.requests import HttpRequest
 from deltafold.transports.responses import source_of, source_of_aiohttp, source_of_httpx
 from deltafold.transports.sources import AsyncSource, Source
-from deltafold.transports.timeouts import (
-    Limit,
-    Limits,
-    LimitsAndWatch,
-    ScopeWatch,
-    TimedChunks,
-    Watch,
-    is_timeout,
-)
+from deltafold.transports.timeouts import Limits, LimitsAndWatch, ScopeWatch, TimedChunks
+from deltafold.transports.waits import AiohttpWaits, AwaitedHttpxWaits, AwaitedWaits, BlockingWaits
 
 if TYPE_CHECKING:
     import aiohttp
@@ -37,113 +29,6 @@ Package: TypeAlias = Literal["httpx", "aiohttp"]
 """The interface of a client: httpx2 has that of httpx."""
 
 
-class _Waits:
-    """Limits of the wait for the headers, and the limit that each failure of a client means."""
-
-    __slots__ = ("answer", "connect", "limits")
-
-    limits: Limits
-    connect: Limit
-    answer: Limit
-
-    def missed(self, exception: Exception) -> TimeoutError | None:
-        """Return the error that names the exceeded limit; None if no limit was exceeded."""
-        if is_timeout(exception):
-            for base in type(exception).__mro__:
-                stage = _STAGES.get(base.__name__)
-                if stage is None:
-                    continue
-                limit = self._limit_of(stage)
-                if self.limits.has(limit):
-                    return self.limits.missed(limit)
-        return None
-
-    def _limit_of(self, stage: str) -> Limit:
-        if stage == "connect":
-            return self.connect
-        return self.answer if stage == "answer" else "total"
-
-
-# Names of exceptions of the clients, and of this package, and the stage that took too long.
-_STAGES: Final = {
-    "ConnectTimeout": "connect",
-    "ConnectionTimeoutError": "connect",
-    "ReadTimeout": "answer",
-    "WriteTimeout": "answer",
-    "LateReadError": "answer",
-    "SocketTimeoutError": "answer",
-    "ExpiredError": "answer",
-    "PoolTimeout": "total",
-    "TimeoutError": "total",
-}
-
-
-class _TracedRequest(Protocol):
-    """Request of httpcore."""
-
-    method: bytes
-    extensions: dict[str, object]
-
-
-# Stages that httpcore reports to a `trace` extension, without the prefix `http11.` or `http2.`.
-_REQUEST_GOES_OUT: Final = ".send_request_headers.started"
-
-
-class _BlockingWaits(_Waits):
-    """Limits that httpx applies itself, because nothing runs beside a thread that waits."""
-
-    __slots__ = ("_read", "seconds")
-
-    def __init__(self, limits: Limits) -> None:
-        self.limits = limits
-        self.connect, connect_seconds = limits.of("connect")
-        self.answer, answer_seconds = limits.of("first_byte")
-        _, whole_seconds = limits.of("total")
-        self._read = ReadLimit.of(answer_seconds)
-        # The names of httpx's extension.  A request may wait for a free connection of the pool as
-        # long as the call may take, because the caller has made the other requests.
-        self.seconds: dict[str, float | None] = {
-            "connect": connect_seconds,
-            "read": self._read,
-            "write": answer_seconds,
-            "pool": whole_seconds,
-        }
-
-    def allow(self, seconds: float | None) -> None:
-        """Set the limit of the next read, in seconds."""
-        self._read.allow(seconds)
-
-    def trace(self, stage: str, info: Mapping[str, object]) -> None:
-        """Begin the limit of the headers when the request is sent; a `trace` extension."""
-        if not stage.endswith(_REQUEST_GOES_OUT):
-            return
-        request = cast("_TracedRequest", info["request"])
-        # The request of a tunnel goes out before the caller's.
-        if request.method != b"CONNECT":
-            request.extensions.pop("trace", None)
-        bound_reads_of_caller()
-        self.answer, seconds = self.limits.of("first_byte")
-        self.allow(seconds)
-
-
-class AwaitedWaits(_Waits):
-    """Limits of a `Watch`, which ends the wait of a task."""
-
-    __slots__ = ("is_open", "watch")
-
-    def __init__(self, limits: Limits, watch: Watch) -> None:
-        self.limits = limits
-        self.watch = watch
-        self.connect = "connect"
-        self.answer = "total"
-        self.is_open = False
-
-    def begin_answer(self) -> None:
-        """Begin the limit of the headers.  The body may go out after these have come."""
-        if not self.is_open:
-            self.answer = self.limits.allow("first_byte", self.watch)
-
-
 def open_httpx(client: "httpx.Client", request: HttpRequest, limits: Limits) -> Source:
     """Send a request and return its response, unread.
 
@@ -151,31 +36,27 @@ def open_httpx(client: "httpx.Client", request: HttpRequest, limits: Limits) -> 
         TimeoutError: a limit was exceeded.
         Exception: any other exception of the client.
     """
-    waits = _BlockingWaits(limits)
-    sent = _httpx_request(client, request, {"timeout": waits.seconds, "trace": waits.trace})
-    try:
-        response = client.send(sent, stream=True, follow_redirects=False)
-    except Exception as exception:
-        missed = waits.missed(exception)
-        if missed is None:
-            raise
-        raise missed from exception
-    source = source_of(response)
-    source.chunks = TimedChunks(source.chunks, limits, waits.allow)
-    return source
+    waits = BlockingWaits(client, request, limits)
+    while True:
+        sent = _httpx_request(client, request, waits.extensions())
+        try:
+            response = client.send(sent, stream=True, follow_redirects=False)
+        except Exception as exception:
+            if waits.goes_on(exception):
+                continue
+            missed = waits.missed(exception)
+            if missed is None:
+                raise
+            raise missed from exception
+        source = source_of(response)
+        source.chunks = TimedChunks(source.chunks, limits, waits.allow)
+        return source
 
 
 def _sending_httpx(
-    client: "httpx.AsyncClient", request: HttpRequest, waits: AwaitedWaits
+    client: "httpx.AsyncClient", request: HttpRequest, waits: AwaitedHttpxWaits
 ) -> "Awaitable[httpx.Response]":
-    # The watch has all limits but that of a connection, so that httpx makes no timers.
-    seconds: dict[str, float | None] = {
-        "connect": request.timeouts.connect,
-        "read": None,
-        "write": None,
-        "pool": None,
-    }
-    sent = _httpx_request(client, request, {"timeout": seconds})
+    sent = _httpx_request(client, request, waits.extensions())
     kind: type = type(sent.stream)
     sent.stream = _announced_stream(kind)(sent.stream, waits.begin_answer)
     return client.send(sent, stream=True, follow_redirects=False)
@@ -203,6 +84,9 @@ def _announced_stream(kind: type) -> Any:  # noqa: ANN401 - a subclass of a clas
     A `trace` extension would cost two coroutines for each of its stages, and only httpcore has it.
     """
     base: Any = next((one for one in kind.__mro__ if one.__name__ == "AsyncByteStream"), kind)
+    # An asynchronous generator that is left after a failure has to be closed under trio; this one
+    # has bytes that wait for nothing.
+    is_bytes = kind.__name__ == "ByteStream"
 
     class AnnouncedStream(base):  # type: ignore[misc]  # of an untyped variable
         """Wraps the body of the request, which a subclass of the client may have changed."""
@@ -216,12 +100,29 @@ def _announced_stream(kind: type) -> Any:  # noqa: ANN401 - a subclass of a clas
 
         def __aiter__(self) -> AsyncIterator[bytes]:
             self.begins()
-            return aiter(self.stream)
+            return _Bytes(iter(self.stream)) if is_bytes else aiter(self.stream)
 
         async def aclose(self) -> None:
             await self.stream.aclose()
 
     return AnnouncedStream
+
+
+class _Bytes:
+    """Bytes that are there, as an asynchronous iterator."""
+
+    __slots__ = ("_pieces",)
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> bytes:
+        for piece in self._pieces:
+            return piece
+        raise StopAsyncIteration
 
 
 class _AnyStream(Protocol):
@@ -239,17 +140,17 @@ def _httpx_url(kind: type, url: str) -> "httpx.URL":
 
 
 def _sending_aiohttp(
-    session: "aiohttp.ClientSession", request: HttpRequest, waits: AwaitedWaits
+    session: "aiohttp.ClientSession", request: HttpRequest, waits: AiohttpWaits
 ) -> "Awaitable[aiohttp.ClientResponse]":
     if isinstance(waits.watch, ScopeWatch):
         raise MisuseError("client: aiohttp runs under asyncio only; httpx runs here")
     body: Any = b""
     if request.content:
         body = _announced_body()(request.content)
-        body.begins = waits.begin_answer
+        body.begins = waits.begin_body
     # Without a body nothing reports the sending, so that aiohttp applies the limit.
     read = None if request.content else waits.limits.of("first_byte")[1]
-    return session.request(
+    sending = session.request(
         request.method,
         _aiohttp_url(request.full_url),
         headers=request.headers,
@@ -258,6 +159,9 @@ def _sending_aiohttp(
         raise_for_status=False,
         timeout=_aiohttp_timeout(request.timeouts.connect, read),
     )
+    if request.content:
+        waits.look_after(sending)
+    return sending
 
 
 @lru_cache(maxsize=32)
@@ -278,10 +182,10 @@ def _announced_body() -> Any:  # noqa: ANN401 - a subclass of a class that is no
     payload: Any = import_module("aiohttp.payload")
 
     class AnnouncedBody(payload.BytesPayload):  # type: ignore[misc]  # of an untyped module
-        begins: Callable[[], None]
+        begins: Callable[[object], None]
 
         def write_with_length(self, writer: object, length: int | None) -> Awaitable[None]:
-            self.begins()
+            self.begins(writer)
             return super().write_with_length(writer, length)  # type: ignore[no-any-return]  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - as above
 
     return AnnouncedBody
@@ -291,11 +195,13 @@ class ClientFunctions(NamedTuple):
     """Functions for the asynchronous clients of a package.
 
     Attributes:
+        waits: the class of the tries of a request.
         send: sends a request.
         source: makes the unread source of its response.
     """
 
-    send: Callable[[Any, HttpRequest, AwaitedWaits], Awaitable[Any]]
+    waits: type[AwaitedWaits]
+    send: Callable[[Any, HttpRequest, Any], Awaitable[Any]]
     source: Callable[[Any, LimitsAndWatch, HttpRequest], AsyncSource]
 
 
@@ -321,6 +227,6 @@ def _source_of_aiohttp(
 
 
 CLIENT_FUNCTIONS: Final[Mapping[Package, ClientFunctions]] = {
-    "httpx": ClientFunctions(_sending_httpx, _source_of_httpx),
-    "aiohttp": ClientFunctions(_sending_aiohttp, _source_of_aiohttp),
+    "httpx": ClientFunctions(AwaitedHttpxWaits, _sending_httpx, _source_of_httpx),
+    "aiohttp": ClientFunctions(AiohttpWaits, _sending_aiohttp, _source_of_aiohttp),
 }

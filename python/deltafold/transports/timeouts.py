@@ -21,10 +21,11 @@ from types import TracebackType
 from typing import Final, Literal, Protocol, Self, TypeAlias, cast
 from weakref import WeakSet
 
-Limit: TypeAlias = Literal["connect", "first_byte", "idle", "total"]
+Limit: TypeAlias = Literal["connect", "pool", "first_byte", "idle", "total"]
 
 _MISSED: Final[dict[Limit, str]] = {
     "connect": "no connection within {:g} s (timeouts.connect)",
+    "pool": "no free connection within {:g} s (timeouts.pool)",
     "first_byte": "no answer within {:g} s (timeouts.first_byte)",
     "idle": "no more bytes within {:g} s (timeouts.idle)",
     "total": "the call was not over within {:g} s (timeouts.total)",
@@ -43,6 +44,7 @@ class Timeouts:
 
     Attributes:
         connect: to establish a connection: for TCP, and again for TLS.
+        pool: to wait for a free connection of the client (`max_connections`).
         first_byte: from the request to the response's headers, and from these to the first byte of
             the body. A provider may send its headers at once and think for minutes.
         idle: between two reads of the body.
@@ -53,6 +55,7 @@ class Timeouts:
     """
 
     connect: float | None = 10.0
+    pool: float | None = None
     first_byte: float | None = 120.0
     idle: float | None = 120.0
     total: float | None = None
@@ -416,9 +419,20 @@ class TaskWatch(Watch):
         task: the task that waits; None between two waits.
         due: the end of the wait by the loop's clock; infinite without a limit.
         covered: whether the timer knows of this watch.
+        extend: is called when the wait is due, and returns the seconds for which it may go on; None
+            ends it. A wait that raises removes it.
     """
 
-    __slots__ = ("__weakref__", "_cancelling", "_expired", "_timer", "covered", "due", "task")
+    __slots__ = (
+        "__weakref__",
+        "_cancelling",
+        "_expired",
+        "_timer",
+        "covered",
+        "due",
+        "extend",
+        "task",
+    )
 
     def __init__(self, timer: _LoopTimer) -> None:
         self._timer = timer
@@ -427,6 +441,7 @@ class TaskWatch(Watch):
         self.task: asyncio.Task[object] | None = None
         self.due = math.inf
         self.covered = False
+        self.extend: Callable[[], float | None] | None = None
 
     def begin(self, seconds: float | None) -> None:
         """Begin a wait of the current task."""
@@ -448,6 +463,7 @@ class TaskWatch(Watch):
     def end(self, raised: BaseException) -> BaseException:
         """Take an own cancellation of the task back."""
         task, self.task = self.task, None
+        self.extend = None
         if not self._expired or task is None or not isinstance(raised, asyncio.CancelledError):
             return raised
         # Another cancellation that came meanwhile is not taken back.
@@ -463,7 +479,11 @@ class TaskWatch(Watch):
             self._timer.cover(self, due)
 
     def expire(self) -> None:
-        """Cancel the task that waits, once."""
+        """Cancel the task that waits, once, unless its wait is extended."""
+        more = None if self.extend is None else self.extend()
+        if more is not None:
+            self.allow(more)
+            return
         self._expired, self.due = True, math.inf
         if self.task is not None:
             self.task.cancel()

@@ -21,6 +21,7 @@ from typing import Any, Final, TypeAlias
 
 from deltafold.contract.exceptions import MisuseError
 from deltafold.contract.foreign_text import well_formed
+from deltafold.contract.log import LOGGER
 from deltafold.conversation.agent.run import RunState, RunStatus
 from deltafold.conversation.history.kinds import ToolExecutionStatus
 from deltafold.conversation.history.tool_calls import ToolCallRequest
@@ -28,7 +29,6 @@ from deltafold.conversation.tools.argument_parser import ArgumentError
 from deltafold.conversation.tools.tool_threads import MAX_HUNG_TOOLS, call_in_thread, hung_threads
 from deltafold.conversation.tools.tools import MAX_RESULT_BYTES, Execute, Tool, ToolOutcome
 from deltafold.message.messages import ToolCallPart
-from deltafold.models.call_log import LOGGER
 from deltafold.specs.tool_specs import ToolSpec
 
 _RUNNING: Final = frozenset({RunStatus.MODEL_RUNNING, RunStatus.TOOL_RUNNING})

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
 from deltafold.contract.kinds import DeltaKind
+from deltafold.contract.log import LOGGER
 from deltafold.conversation.agent.deadline import Deadline, LimitReachedError
 from deltafold.conversation.agent.run import RunStatus
 from deltafold.conversation.agent.run_events import AgentEvent, AgentEventKind
@@ -29,7 +30,6 @@ from deltafold.conversation.history.run_entries import PartialEntry
 from deltafold.conversation.history.tool_calls import ToolCallRequest
 from deltafold.errors.model_error import ModelError
 from deltafold.message.messages import Message, ToolCallPart
-from deltafold.models.call_log import LOGGER
 
 if TYPE_CHECKING:
     from deltafold._core import MessageDelta

@@ -17,7 +17,7 @@ use pyo3::types::PyBytes;
 
 use crate::arrow::columns::Column;
 use crate::arrow::input::{Bodies, Numbers, Piece, Pieces};
-use crate::arrow::messages::{MESSAGE, Timing, push_failure, push_message};
+use crate::arrow::messages::{MESSAGE, Timing, push_failure, push_message, push_unread};
 use crate::decode::bodies::{DEFECT, fold_one};
 use crate::decode::decoder::Decoder;
 use crate::support::clock::Timestamp;
@@ -36,7 +36,8 @@ const DETECTED: i32 = -1;
 ///
 /// Args:
 ///     bodies: validity (or None), offsets, bytes, first row, number of rows, and whether offsets have 64 bits.
-///     decoders: pairs of a name and a decoder, whose options the rows use.  The decoders are not fed.
+///     decoders: pairs of a name and a decoder, whose options the rows use.  The decoders are not fed.  A name without a
+///         decoder is no dialect: its rows are errors.
 ///     detected: pairs of a dialect and a decoder, for rows whose dialect is detected.
 ///     codes: 32-bit numbers, one a row: a position in `decoders`, or -1 to detect the dialect; and the first row.  Without
 ///         codes all rows use the first decoder, or are detected if there is none.
@@ -55,8 +56,8 @@ const DETECTED: i32 = -1;
 pub(crate) fn fold_columns<'py>(
     py: Python<'py>,
     bodies: Bodies,
-    decoders: Vec<(String, Bound<'py, Decoder>)>,
-    detected: Vec<(String, Bound<'py, Decoder>)>,
+    decoders: Vec<(String, Option<Bound<'py, Decoder>>)>,
+    detected: Vec<(String, Option<Bound<'py, Decoder>>)>,
     codes: Option<Numbers>,
     statuses: Option<Numbers>,
     pieces: Option<Pieces>,
@@ -64,8 +65,8 @@ pub(crate) fn fold_columns<'py>(
 ) -> PyResult<Vec<Option<Bound<'py, PyBytes>>>> {
     let job = Job {
         rows: bodies.rows()?,
-        now: match decoders.iter().chain(&detected).next() {
-            Some((_, decoder)) => decoder.get().now(py)?,
+        now: match decoders.iter().chain(&detected).find_map(|(_, decoder)| decoder.as_ref()) {
+            Some(decoder) => decoder.get().now(py)?,
             None => Timestamp::now(),
         },
         decoders: with_options(py, decoders)?,
@@ -98,15 +99,16 @@ pub(crate) fn fold_columns<'py>(
     Ok(buffers.into_iter().map(bytes).collect())
 }
 
-/// Name and options of a decoder.
-type Named = (String, Options);
+/// Name and options of a decoder; no options for a name that is no dialect.
+type Named = (String, Option<Options>);
 
 fn with_options(
     py: Python<'_>,
-    decoders: Vec<(String, Bound<'_, Decoder>)>,
+    decoders: Vec<(String, Option<Bound<'_, Decoder>>)>,
 ) -> PyResult<Vec<Named>> {
-    let options =
-        decoders.into_iter().map(|(name, decoder)| Ok((name, decoder.get().options(py)?)));
+    let options = decoders.into_iter().map(|(name, decoder)| {
+        Ok((name, decoder.map(|decoder| decoder.get().options(py)).transpose()?))
+    });
     options.collect()
 }
 
@@ -172,6 +174,10 @@ impl Job<'_> {
         let Some((name, options)) = named else {
             let message = "the first bytes of the body fit no dialect";
             push_failure(messages, None, ErrorCode::ProtocolError, message);
+            return Ok(Ok(()));
+        };
+        let Some(options) = options else {
+            push_unread(messages, ErrorCode::ProtocolError, &format!("there is no dialect {name:?}"));
             return Ok(Ok(()));
         };
         let mut options = options.clone();

@@ -107,11 +107,26 @@ pub(crate) fn push_failure(
     code: ErrorCode,
     message: &str,
 ) {
+    push_error_alone(messages, dialect, Some(""), code, message);
+}
+
+/// Append the error of a body that nothing has read: its content is unknown, not empty.
+pub(crate) fn push_unread(messages: &mut Column, code: ErrorCode, message: &str) {
+    push_error_alone(messages, None, None, code, message);
+}
+
+fn push_error_alone(
+    messages: &mut Column,
+    dialect: Option<&str>,
+    text: Option<&str>,
+    code: ErrorCode,
+    message: &str,
+) {
     let mut row = messages.begin();
     row.text(dialect);
-    row.text(Some(""));
-    row.text(Some(""));
-    row.push(Some(()), |calls, ()| calls.push_list(|_| {}));
+    row.text(text);
+    row.text(text);
+    row.push(text, |calls, _| calls.push_list(|_| {}));
     row.text(None);
     row.text(None);
     row.push(None, push_usage::<&str>);

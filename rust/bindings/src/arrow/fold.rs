@@ -177,7 +177,11 @@ impl Job<'_> {
             return Ok(Ok(()));
         };
         let Some(options) = options else {
-            push_unread(messages, ErrorCode::ProtocolError, &format!("there is no dialect {name:?}"));
+            push_unread(
+                messages,
+                ErrorCode::ProtocolError,
+                &format!("there is no dialect {name:?}"),
+            );
             return Ok(Ok(()));
         };
         let mut options = options.clone();

@@ -4,6 +4,7 @@ import asyncio
 import base64
 import json
 from collections.abc import Iterator
+from functools import cache
 from typing import Any, Final
 
 import httpx2
@@ -11,7 +12,7 @@ import pytest
 
 import deltafold
 from corpus import FIXTURES
-from deltafold import DeltaKind, Encoder, MessageDelta
+from deltafold import DeltaKind, Encoder, MessageDelta, ThinkingPart
 from deltafold.gateway import ClientRequest, read_request
 from deltafold.gateway.guarded_text import Guard
 from deltafold.streams.encoded import encode_message
@@ -33,6 +34,7 @@ async def keep(_: ClientRequest, __: DeltaKind, text: str) -> str:
     return text
 
 
+@cache
 def asked(target: str) -> ClientRequest:
     return read_request(
         target,
@@ -72,7 +74,8 @@ def shows(answer: bytes) -> bool:
 def places(value: Any, path: tuple[object, ...] = ()) -> Iterator[tuple[object, ...]]:  # noqa: ANN401 - of JSON
     """Yield the places of the strings of a value of JSON."""
     if isinstance(value, str):
-        yield path
+        if not value.startswith("data:"):  # the bytes of a file
+            yield path
     elif isinstance(value, dict):
         for key, member in value.items():
             yield from places(member, (*path, key))
@@ -108,6 +111,8 @@ def marked_bodies(body: bytes) -> Iterator[tuple[str, bytes]]:
         except ValueError:
             continue
         kind = value.get("type") if isinstance(value, dict) else None
+        if "audio" in str(kind):  # bytes of a file
+            continue
         for path in places(value):
             known = (kind, *(0 if isinstance(step, int) else step for step in path))
             if known in seen or not FILES.isdisjoint(path):
@@ -152,8 +157,10 @@ def folded(body: bytes, target: str) -> object:
     for delta in (*decoder.feed(body), *decoder.close()):
         assembler.consume(delta)
     message = assembler.snapshot()
-    # State has the id of the response, which is another one each time.
-    parts = [(part.kind, part.model_dump().get("payload")) for part in message.parts]
+    # A text that waits may come behind another part, and state has the id of the response.
+    calls = [(call.tool_name, call.raw_args_text) for call in message.tool_calls]
+    thinking = "".join(part.text for part in message.parts if isinstance(part, ThinkingPart))
+    parts = (message.text, thinking, calls)
     return parts, message.meta.finish_reason, str(assembler.get_error()), message.meta.logprobs
 
 

@@ -358,14 +358,15 @@ def test_a_file_that_cannot_be_fetched_ends_the_fetching_of_the_others() -> None
 
     with served(Starlette(routes=[Route("/gone", gone), Route("/{name}", silent)])) as files:
         body = asking_for(f"{files}/{name}" for name in ("a", "b", "gone"))
-        response, _ = sent_by("ollama", body, fetcher=FileFetcher(networks=LOOPBACK))
-        assert response.status_code == 400
-        assert "its server answered 404" in response.json()["error"]["message"]
-        for _ in range(200):
-            if len(ended) == 2:
-                break
-            time.sleep(0.02)
-        assert sorted(ended) == ["/a", "/b"]
+        with gateway("ollama", fetcher=FileFetcher(networks=LOOPBACK)) as (url, _):
+            response = httpx2.post(f"{url}/v1/chat/completions", json=body)
+            assert response.status_code == 400
+            assert "its server answered 404" in response.json()["error"]["message"]
+            for _ in range(100):
+                if len(ended) == 2:
+                    break
+                time.sleep(0.02)
+            assert sorted(ended) == ["/a", "/b"]
 
 
 @pytest.mark.parametrize("streams", [True, False])

@@ -83,6 +83,8 @@ def test_a_request_is_sent_once_more_where_no_byte_of_an_answer_came(
 
 ANSWERS = {
     "one byte": b"H",
+    "a status": b"HTTP/1.1 200 ",
+    "half a header": HEAD + b"x: ",
     "half a head": HEAD,
     "no HTTP": b"220 mail.test ESMTP\r\n",
     "an informational answer": b"HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n",

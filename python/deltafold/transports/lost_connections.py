@@ -9,8 +9,8 @@ a transport that does not show its connection never sends a request twice. The e
 after a failure, so that a call which succeeds does not pay for it.
 
 Source: httpcore 1.0.9 and httpcore2 2.16 (`HTTP11Connection`, the `trace` extension), h11 0.16
-(`Connection.trailing_data`, `Connection.their_state`), aiohttp 3.14 (`ClientResponse.start`,
-`HttpResponseParser`).
+(`Connection.trailing_data`, `Connection.their_state`), aiohttp 3.12 to 3.14
+(`ClientResponse.start`, `HttpResponseParser.feed_data`).
 """
 
 import errno
@@ -39,6 +39,10 @@ _CLOSING: Final = frozenset(
 """Errors of a socket that the other side closed; no other one is known to be harmless."""
 
 _CLOSING_TLS: Final = frozenset({"SSLEOFError", "SSLZeroReturnError"})
+
+_PROBE_REASON: Final = "Nothing Before"
+_PROBE: Final = f"HTTP/1.1 204 {_PROBE_REASON}\r\n\r\n".encode()
+"""A whole answer, which a parser reads as such only if it has read no byte of another one."""
 
 _used: WeakSet[object] = WeakSet()
 """Connections of aiohttp over which a request has gone out."""
@@ -110,15 +114,11 @@ def unanswered_by_aiohttp(failure: Exception, parser: object) -> bool:
         return False
     own: Any = parser
     try:
-        # aiohttp has made such a call when the connection closed, and keeps its result for a clean
-        # end only. A parser that has begun a head returns it, or raises, at the first or second
-        # further call. Blank lines begin no head.
-        begun = [own.feed_eof(), own.feed_eof()]
+        # A parser that has begun a head goes on with that one. Blank lines begin no head.
+        (((message, _),), _, _) = own.feed_data(_PROBE)
     except Exception:  # noqa: BLE001 - whatever the beginning of a head leads to
         return False
-    # The parser in Python hides what it cannot parse.
-    left = getattr(own, "_lines", None) or getattr(own, "_tail", None)
-    return begun == [None, None] and not left
+    return bool(message.reason == _PROBE_REASON)
 
 
 class NewConnection:

@@ -14,6 +14,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final, Self, TypeAlias, cast
 
 from deltafold.contract.exceptions import MisuseError
@@ -306,7 +307,7 @@ class Clients:
 
     def _close(self, client: object) -> None:
         if self._transport == "sdk":
-            _close_of(client)()
+            _close_of(client, "synchronous")()
         else:
             close_http_client(client)
 
@@ -316,7 +317,7 @@ class Clients:
             if self._transport != "sdk":
                 await aclose_http_client(client)
                 continue
-            closing = _close_of(client)()
+            closing = _close_of(client, "asynchronous")()
             if isinstance(closing, Awaitable):
                 await closing
 
@@ -402,10 +403,11 @@ class Clients:
         return key
 
 
-def _close_of(client: object) -> Callable[[], object]:
-    """Return the function that closes an SDK's client; mistralai's client closes itself."""
+def _close_of(client: object, kind: ClientKind) -> Callable[[], object]:
+    """Return the function that closes an SDK's client; mistralai closes its own when it is left."""
     close = cast("Callable[[], object] | None", getattr(client, "close", None))
-    return close or (lambda: None)
+    leave = "__aexit__" if kind == "asynchronous" else "__exit__"
+    return close or partial(getattr(client, leave), None, None, None)
 
 
 def _is_transport(client: object) -> bool:

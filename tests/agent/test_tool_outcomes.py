@@ -89,8 +89,12 @@ def yielded_later(function: Callable[[], object]) -> Callable[[], object]:
     return generator
 
 
-FORMS = {
-    "synchronous": lambda function: function,
+def itself(function: Callable[[], object]) -> Callable[[], object]:
+    return function
+
+
+FORMS: dict[str, Callable[[Callable[[], object]], Callable[[], object]]] = {
+    "synchronous": itself,
     "asynchronous": awaited,
     "generator": yielded,
     "asynchronous generator": yielded_later,
@@ -253,7 +257,11 @@ def test_a_generator_is_stepped_in_one_thread_and_closed_when_it_is_given_up() -
 
     seen: list[object] = []
     tool = Tool.from_function(steps, name="t", timeout_ms=200)
-    outcome = outcome_of(tool, on_progress=lambda _, value: seen.append(value))
+
+    def note(_: ToolCallRequest, value: object) -> None:
+        seen.append(value)
+
+    outcome = outcome_of(tool, on_progress=note)
     assert outcome.status is ToolExecutionStatus.FAILED
     assert closed.wait(5)
     assert len(threads) == 1
@@ -318,12 +326,15 @@ NOT_TRUE: list[Any] = ["false", "no", 1, None, {}, [True]]
 def test_only_true_approves(
     given: object, caplog: pytest.LogCaptureFixture, *, is_async: bool
 ) -> None:
+    def now(_tool: Tool, _call: ToolCallRequest) -> Any:  # noqa: ANN401 - anything
+        return given
+
     async def later(_tool: Tool, _call: ToolCallRequest) -> Any:  # noqa: ANN401 - anything
         return given
 
     ran: list[str] = []
     tool = Tool.from_function(lambda: ran.append("ran"), name="t", requires_approval=True)
-    outcome = outcome_of(tool, approve=later if is_async else lambda _tool, _call: given)
+    outcome = outcome_of(tool, approve=later if is_async else now)
     assert outcome.status is ToolExecutionStatus.REJECTED
     assert not ran
     assert "only True approves" in outcome.content

@@ -18,6 +18,7 @@ from deltafold.gateway.guarded_text import Guard
 from deltafold.streams.encoded import encode_message
 from deltafold.testing import Recording
 from gateways import gateway
+from json_places import Path, at, members, places
 from samples import sampled
 
 MARK: Final = "sk-SECRET4711"
@@ -71,17 +72,12 @@ def shows(answer: bytes) -> bool:
     return MARK.encode() in answer or any(piece in answer for piece in ENCODED)
 
 
-def places(value: Any, path: tuple[object, ...] = ()) -> Iterator[tuple[object, ...]]:  # noqa: ANN401 - of JSON
-    """Yield the places of the strings of a value of JSON."""
-    if isinstance(value, str):
-        if not value.startswith("data:"):  # the bytes of a file
+def strings(value: object) -> Iterator[Path]:
+    """Yield the places of the strings of a value, but for the bytes of files."""
+    for path in places(value, most_items=2):
+        found = at(value, path)
+        if isinstance(found, str) and not found.startswith("data:"):
             yield path
-    elif isinstance(value, dict):
-        for key, member in value.items():
-            yield from places(member, (*path, key))
-    elif isinstance(value, list):
-        for index, item in enumerate(value[:2]):
-            yield from places(item, (*path, index))
 
 
 def marked(value: Any, path: tuple[object, ...]) -> Any:  # noqa: ANN401 - of JSON
@@ -107,13 +103,13 @@ def marked_bodies(body: bytes) -> Iterator[tuple[str, bytes]]:
         if not found:
             continue
         try:
-            value = json.loads(data)
+            value: Any = json.loads(data)
         except ValueError:
             continue
-        kind = value.get("type") if isinstance(value, dict) else None
-        if "audio" in str(kind):  # bytes of a file
+        kind = str(dict(members(value)).get("type"))
+        if "audio" in kind:  # bytes of a file
             continue
-        for path in places(value):
+        for path in strings(value):
             known = (kind, *(0 if isinstance(step, int) else step for step in path))
             if known in seen or not FILES.isdisjoint(path):
                 continue
@@ -206,7 +202,10 @@ def test_log_probabilities_are_dropped_where_the_hook_changed_the_text(
         + b"\n\n"
         for letter in text
     )
-    ending = {"id": "c", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+    ending: dict[str, object] = {
+        "id": "c",
+        "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}],
+    }
     body += b"data: " + json.dumps(ending).encode() + b"\n\ndata: [DONE]\n\n"
     with gateway("openai-chat", on_delta=hide, hold_back=20) as (url, server):
         server.queue(Recording.of_events(body))

@@ -22,6 +22,7 @@ from deltafold.testing import Recording, ReplayTransport, answer
 from deltafold.transports.requests import HttpRequest
 from deltafold.transports.sources import AsyncSource
 from gateways import upstream
+from json_places import at, places
 
 STRANGE: Final[list[Any]] = [
     None,
@@ -53,18 +54,6 @@ def recorded_requests() -> Iterator[tuple[str, dict[str, Any]]]:
                 yield row["dialect"], row["body"]
 
 
-def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:  # noqa: ANN401 - of JSON
-    """Yield every place of a value of JSON but the root."""
-    if path:
-        yield path
-    if isinstance(value, dict):
-        for key, member in value.items():
-            yield from places(member, (*path, key))
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from places(item, (*path, index))
-
-
 def mutated(body: dict[str, Any], source: random.Random) -> dict[str, Any]:
     """Return a request with one to three members replaced, removed, doubled or moved."""
     made: dict[str, Any] = json.loads(json.dumps(body))
@@ -73,20 +62,14 @@ def mutated(body: dict[str, Any], source: random.Random) -> dict[str, Any]:
         if not known:
             break
         *path, key = source.choice(known)
-        holder: Any = made
-        for step in path:
-            holder = holder[step]
+        holder = at(made, tuple(path))
         match source.randrange(4):
             case 0:
                 del holder[key]
-            case 1 if isinstance(holder, list):
-                holder.insert(key, copy.deepcopy(holder[key]))
+            case 1:
+                holder[key] = [holder[key], copy.deepcopy(holder[key])]
             case 2:
-                *other, name = source.choice(known)
-                found: Any = made
-                for step in other:
-                    found = found[step]
-                holder[key] = json.loads(json.dumps(found[name]))
+                holder[key] = copy.deepcopy(at(made, source.choice(known)))
             case _:
                 holder[key] = copy.deepcopy(source.choice(STRANGE))
     return made

@@ -107,7 +107,7 @@ class Hanging:
         self._first = first
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
-        self._open: list[socket.socket] = []
+        self.connections: list[socket.socket] = []
         threading.Thread(target=self._run, daemon=True).start()
 
     def _run(self) -> None:
@@ -116,13 +116,13 @@ class Hanging:
                 connection, _ = self._socket.accept()
             except OSError:
                 return
-            self._open.append(connection)
+            self.connections.append(connection)
             connection.recv(65536)
             connection.sendall(self._first)
 
     def close(self) -> None:
         self._socket.close()
-        for one in self._open:
+        for one in self.connections:
             one.close()
 
 
@@ -184,7 +184,7 @@ def test_a_stream_that_the_server_ends_tells_its_client(
 
         asking = threading.Thread(target=ask)
         asking.start()
-        while not hanging._open:
+        while not hanging.connections:
             time.sleep(0.01)
         time.sleep(0.3)
         running.send_signal(kind)
@@ -211,7 +211,7 @@ def test_a_second_signal_of_either_kind_ends_the_process_at_once(kind: signal.Si
 
         asking = threading.Thread(target=ask)
         asking.start()
-        while not hanging._open:
+        while not hanging.connections:
             time.sleep(0.01)
         time.sleep(0.3)
         running.send_signal(kind)

@@ -55,12 +55,7 @@ class RequestLimits:
         Raises:
             ModelError: its status is 413 or, for the depth, 400; it names the limit.
         """
-        items = [
-            item
-            for name in _CONVERSATIONS
-            for item in _items(members.get(name))
-            if isinstance(item, dict)
-        ]
+        items = [item for name in _CONVERSATIONS for item in _items(members.get(name))]
         self._bound("messages", len(items), self.messages)
         self._bound("parts", _count(items, _IN_A_MESSAGE), self.parts)
         tools = _items(members.get("tools"))

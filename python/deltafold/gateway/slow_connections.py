@@ -101,15 +101,15 @@ def bounded_protocol(protocol: Any, limits: tuple[float, float, float]) -> Any: 
         """Connection of uvicorn that is watched."""
 
         def connection_made(self, transport: asyncio.Transport) -> None:
-            super().connection_made(transport)
+            super().connection_made(transport)  # pyright: ignore[reportUnknownMemberType] - as above
             self.watch = Watch(self, limits)
 
         def connection_lost(self, exc: Exception | None) -> None:
             self.watch.stop()
-            super().connection_lost(exc)
+            super().connection_lost(exc)  # pyright: ignore[reportUnknownMemberType] - as above
 
         def data_received(self, data: bytes) -> None:
-            super().data_received(data)
+            super().data_received(data)  # pyright: ignore[reportUnknownMemberType] - as above
             self.watch.came()
 
     return BoundedProtocol

@@ -357,14 +357,13 @@ class Agent(Generic[T]):
         if begun:
             self.state.append_model_output(ModelOutputEntry(tool_calls=begun))
 
-    def _check_approvals(self, approvals: Mapping[str, bool]) -> None:
+    def _check_approvals(self, approvals: Mapping[str, object]) -> None:
         waiting = {call.tool_call_id for call in waiting_calls(self.state.log)}
         for call_id, answer in approvals.items():
             if call_id not in waiting:
                 raise MisuseError(f"approvals: no call {call_id!r} waits for an approval")
-            given: object = answer
-            if not isinstance(given, bool):
-                kind = type(given).__name__
+            if not isinstance(answer, bool):
+                kind = type(answer).__name__
                 raise MisuseError(f"approvals: {call_id!r} is a {kind}; pass True or False")
 
     def _enabled(self, tools: Iterable[Tool | Callable[..., object]]) -> list[Tool]:

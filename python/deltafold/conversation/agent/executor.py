@@ -17,7 +17,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Seque
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 from deltafold.contract.exceptions import MisuseError
 from deltafold.contract.foreign_text import well_formed
@@ -260,7 +260,7 @@ def _is_interrupt(error: BaseException) -> bool:
     while group:
         one = group.pop()
         if isinstance(one, BaseExceptionGroup):
-            group += one.exceptions
+            group += cast("BaseExceptionGroup[BaseException]", one).exceptions
         elif isinstance(one, KeyboardInterrupt):
             return True
     return False

@@ -19,6 +19,9 @@ def refuse(dialect: str, body: Body, *, secrets: str) -> None:
     PROVIDERS[dialect](body, secrets)
 
 
+THINKING = frozenset({"thinking", "redacted_thinking"})
+
+
 def anthropic(body: Body, secrets: str) -> None:
     messages = body["messages"]
     assert messages, "no messages"
@@ -34,7 +37,12 @@ def anthropic(body: Body, secrets: str) -> None:
         blocks = message["content"]
         assert blocks, f"{position}: content is empty"
         kinds = [block["type"] for block in blocks]
-        for block in blocks:
+        for place, block in enumerate(blocks):
+            # The API takes a blank text that stood between two blocks of thinking, and no other.
+            around = set(kinds[place - 1 : place] + kinds[place + 1 : place + 2])
+            if block["type"] == "text" and 0 < place < len(kinds) - 1 and around <= THINKING:
+                assert block["text"], "an empty text"
+                continue
             anthropic_block(block, message["role"], secrets)
         results = [block["tool_use_id"] for block in blocks if block["type"] == "tool_result"]
         assert kinds[: len(results)] == ["tool_result"] * len(results), "results come first"

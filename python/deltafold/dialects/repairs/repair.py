@@ -309,6 +309,15 @@ class _Mender:
             for place, piece in enumerate(turn.pieces)
             for part in ([piece.part] if place in kept else self._part(piece, turn.role))
         ]
+        if kept:  # what it stood between may be left out
+            still = {id(parts[place]) for place in blanks_between_thinking(parts)}
+            lone = [turn.pieces[place] for place in sorted(kept)]
+            empty = {
+                id(piece.part)
+                for piece in lone
+                if id(piece.part) not in still and self._is_empty(piece.part, piece)
+            }
+            parts = [part for part in parts if id(part) not in empty]
         if turn.role is Role.ASSISTANT:
             parts = self._without_lone_reasoning(parts, turn, following)
         if any(not isinstance(part, TextPart) or not is_blank(part, part.text) for part in parts):
@@ -460,8 +469,9 @@ class _Mender:
             case _:
                 yield part
 
-    def _is_empty(self, part: TextPart, piece: Piece) -> bool:
-        return is_blank(part, part.text.strip()) and self._found(
+    def _is_empty(self, part: MessagePart, piece: Piece) -> bool:
+        said = part.text.strip() if isinstance(part, TextPart) else ""
+        return is_blank(part, said) and self._found(
             ProblemCode.EMPTY_TEXT, "a text is blank", "it is left out", piece
         )
 

@@ -1,12 +1,21 @@
 """The mark `one_in(n)`: one in n cases of a test is in `make test`, the others are slow.
 
 And the number of processes: tests wait for sockets, processes and clocks for a third of their time.
+And the seed of generated cases: a gate says the same of the same tree. The weekly workflow sets
+`HYPOTHESIS_PROFILE=default`, so that each of its runs searches elsewhere.
 """
 
 import os
 from collections import Counter
+from contextlib import suppress
 
 import pytest
+
+with suppress(ModuleNotFoundError):  # the environments of some checks have no hypothesis
+    from hypothesis import settings
+
+    settings.register_profile("same", derandomize=True)
+    settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 
 @pytest.hookimpl(tryfirst=True)  # before the marks are selected

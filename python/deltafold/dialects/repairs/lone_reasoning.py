@@ -12,21 +12,32 @@ from collections.abc import Mapping, Sequence
 from deltafold.contract.kinds import json_object
 from deltafold.dialects.acceptance import answer_needs_its_id
 from deltafold.dialects.model_names import is_state_of
+from deltafold.dialects.repairs.left_out_media import stand_in
 from deltafold.dialects.repairs.pieces import Piece, Turn, follows
-from deltafold.message.messages import MessagePart, ProviderPart, TextPart, ThinkingPart
+from deltafold.message.messages import (
+    FileRefPart,
+    ImagePart,
+    MessagePart,
+    ProviderPart,
+    TextPart,
+    ThinkingPart,
+)
 
 
-def followers(speakers: Sequence[Turn], dialect: str) -> list[MessagePart | None]:
+def followers(
+    speakers: Sequence[Turn], dialect: str, model_id: str | None
+) -> list[MessagePart | None]:
     """Return, for each of neighbouring turns, the first item of the provider in a later one."""
     found: list[MessagePart | None] = []
     following: MessagePart | None = None
     for turn in reversed(speakers):
         found.append(following)
-        items = (
-            piece.part
+        sent = (
+            (piece, _as_sent(piece.part, dialect, model_id))
             for piece in turn.pieces
-            if follows(piece.part) and not piece.is_left_out and not _is_foreign(piece, dialect)
+            if not piece.is_left_out
         )
+        items = (part for piece, part in sent if follows(part) and not _is_foreign(piece, dialect))
         following = next(items, following)
     return found[::-1]
 
@@ -63,6 +74,14 @@ def with_followers(
             following = part
         kept.append(part)
     return kept[::-1]
+
+
+def _as_sent(part: MessagePart, dialect: str, model_id: str | None) -> MessagePart:
+    """Return the text that stands for a file which is not sent, any other part as it is."""
+    if not isinstance(part, ImagePart | FileRefPart):
+        return part
+    instead = stand_in(part, dialect, model_id)
+    return part if instead is None else instead.text
 
 
 def _without_id(part: ThinkingPart) -> ThinkingPart | None:

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final, Literal, cast
 
-from deltafold.contract.exceptions import MisuseError
 from deltafold.dialects import dialect_of
 from deltafold.dialects.acceptance import (
     BLANK_TEXT_PARTS_THINKING,
@@ -21,12 +20,11 @@ from deltafold.dialects.acceptance import (
     CALLS_NEED_NO_RESULT,
     arguments_may_be_any_text,
     assistant_may_begin,
-    refused_medium,
 )
 from deltafold.dialects.found_tools import tools_said
 from deltafold.dialects.handovers import is_state_after
-from deltafold.dialects.media import source_of
 from deltafold.dialects.model_names import is_state_of
+from deltafold.dialects.repairs.left_out_media import stand_in
 from deltafold.dialects.repairs.lone_reasoning import followers, with_followers
 from deltafold.dialects.repairs.pieces import (
     Piece,
@@ -197,7 +195,7 @@ class _Mender:
             while turn.role is Role.ASSISTANT and is_answer(turns, position):
                 speakers.append(turns[position])
                 position += 1
-            after = followers(speakers, self._dialect)
+            after = followers(speakers, self._dialect, self._model_id)
             for speaker, following in zip(speakers, after, strict=True):
                 mended.extend(self._speak(speaker, following))
             if turn.role is not Role.ASSISTANT:
@@ -558,18 +556,11 @@ class _Mender:
     def _sendable(
         self, part: ImagePart | FileRefPart, piece: Piece
     ) -> ImagePart | FileRefPart | TextPart:
-        try:
-            source = source_of(part)
-        except MisuseError as error:
-            self._found(ProblemCode.LOCAL_FILE, str(error), "its name stands for it", piece)
-            name = part.path if isinstance(part, FileRefPart) else part.url
-            return TextPart(text=f"[{name} left out: it was not read]")
-        kind = refused_medium(self._dialect, self._model_id, source)
-        if kind is None:
+        instead = stand_in(part, self._dialect, self._model_id)
+        if instead is None:
             return part
-        message = f"{self._model_id} does not read {kind}"
-        self._found(ProblemCode.REFUSED_MEDIUM, message, "its name stands for it", piece)
-        return TextPart(text=source.shown)
+        self._found(instead.code, instead.message, "its name stands for it", piece)
+        return instead.text
 
     def _is_foreign(self, part: ProviderPart, piece: Piece) -> bool:
         # Of a block that names tools, the renderer makes a text.

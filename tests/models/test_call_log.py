@@ -11,6 +11,7 @@ import httpx2
 import pytest
 
 from deltafold import ErrorCode, ModelError, OpenAIChatModel, load_model
+from deltafold.contract.log import LOGGER
 from deltafold.gateway import create_app
 from deltafold.testing import Recording, ReplayServer, ReplayTransport
 from gateways import served
@@ -137,6 +138,21 @@ def test_a_text_of_a_provider_makes_no_line_of_the_log(
     assert all(line.partition(":")[0] in {"INFO", "WARNING", "DEBUG"} for line in lines)
     assert all(":deltafold:" in line and line.isprintable() for line in lines)
     assert SHOWN in log.getvalue()
+
+
+def test_the_text_of_an_exception_begins_no_line_of_the_log(log: io.StringIO) -> None:
+    def store() -> None:
+        raise ValueError(HOSTILE)
+
+    try:
+        store()
+    except ValueError:
+        LOGGER.exception("the store of %s failed", HOSTILE)
+    first, *traceback = log.getvalue().split("\n")[:-1]
+    assert first == f"ERROR:deltafold:the store of {SHOWN} failed"
+    assert traceback[0] == "  Traceback (most recent call last):"
+    assert traceback[-1] == "  " + SHOWN.partition(r"\n")[2]
+    assert all(line.startswith("  ") and line.isprintable() for line in traceback)
 
 
 def test_a_name_that_a_client_completes_makes_no_line_of_the_log(log: io.StringIO) -> None:

@@ -223,3 +223,36 @@ def test_log_probabilities_are_dropped_where_the_hook_changed_the_text(
         assert MARK not in answer
         assert "4" not in [line.partition('"token":"')[2][:1] for line in answer.split("{")]
         assert told < len(text)
+
+
+@pytest.mark.parametrize(
+    ("state", "is_seen"),
+    [
+        ({"data": MARK}, True),
+        ({"data": MARK, "mimeType": "text/csv"}, True),
+        ({"data": MARK, "mimeType": "image/png"}, False),
+        ({"url": f"data:,{MARK}"}, True),
+        ({"url": f"data:;base64,a text {MARK}"}, True),
+        ({"url": "data:image/png;base64,c2stU0VDUkVU"}, False),
+    ],
+)
+def test_only_the_bytes_of_a_file_go_around_a_hook(state: dict[str, str], *, is_seen: bool) -> None:
+    seen: list[str] = []
+
+    async def note(_: ClientRequest, __: DeltaKind, text: str) -> str:
+        seen.extend(text.split("\n"))
+        return text
+
+    deltas = [
+        MessageDelta("r", 1, DeltaKind.START, {"modelId": "m", "requestId": ""}),
+        MessageDelta(
+            "r", 2, DeltaKind.TEXT, {"partIndex": 0, "textDelta": "a", "providerState": state}
+        ),
+    ]
+
+    async def read() -> None:
+        async for _ in Guard(asked("openai-chat"), note, 0).deltas(deltas):
+            pass
+
+    asyncio.run(read())
+    assert (next(iter(state.values())) in seen) is is_seen

@@ -36,6 +36,8 @@ _WORDS_OF_THE_CONTRACT: Final = frozenset(
 _NAMES_OF_KINDS: Final = frozenset({"type", "kind", "status", "role", "object"})
 """Members whose values a provider takes from a list, which a hook that changes them would break."""
 _WORD: Final = re.compile(r"[a-z_.:-]{1,64}")
+_MEDIA_TYPES: Final = ("mimeType", "mime_type", "mediaType", "media_type")
+_BYTES: Final = re.compile(r"data:[^,]{0,256};base64,[A-Za-z0-9+/_=%\r\n-]*")
 
 
 class Guard:
@@ -304,19 +306,23 @@ def _texts(value: object, name: str = "") -> Iterator[str]:
     """Yield the strings of a value of JSON, names of members too, but for the bytes of files."""
     if isinstance(value, str):
         is_word = name in _NAMES_OF_KINDS and _WORD.fullmatch(value)
-        if value and not is_word and not _is_file(name, value):
+        if value and not is_word and not _BYTES.fullmatch(value):
             yield value
     elif isinstance(value, Mapping):
-        for key, member in cast("Mapping[str, object]", value).items():
+        members = cast("Mapping[str, object]", value)
+        for key, member in members.items():
             yield key
-            yield from _texts(member, key)
+            if not (key == "data" and isinstance(member, str) and _is_of_bytes(members)):
+                yield from _texts(member, key)
     elif isinstance(value, list | tuple):
         for item in cast("list[object]", value):
             yield from _texts(item, name)
 
 
-def _is_file(name: str, value: str) -> bool:
-    return name == "data" or value.startswith("data:")
+def _is_of_bytes(members: Mapping[str, object]) -> bool:
+    """Return whether the member `data` of an object is a file in Base64, by its media type."""
+    named = (members.get(name) for name in _MEDIA_TYPES)
+    return any(isinstance(one, str) and not one.startswith("text/") for one in named)
 
 
 def _mapped(value: object, texts: Mapping[str, str]) -> object:

@@ -13,6 +13,8 @@ from typing import Any, Final
 import httpx2
 import pytest
 
+import deltafold
+from client_requests import asked
 from deltafold.gateway import create_app
 from deltafold.testing import Recording, ReplayServer, answer
 from gateways import served, upstream
@@ -136,15 +138,17 @@ BEGUN: Final = (
 
 
 @contextmanager
-def process(url: str, drain: str) -> Generator[tuple[subprocess.Popen[str], str]]:
+def process(
+    url: str, drain: str, hook: str = "None"
+) -> Generator[tuple[subprocess.Popen[str], str]]:
     """Run the gateway as a process that calls one upstream, and yield it and its address."""
     program = (
-        "import sys\n"
+        "import asyncio, sys\n"
         "from deltafold import OpenAIChatModel\n"
         "from deltafold.gateway import create_app\n"
         "from deltafold.gateway.serving import make_server\n"
         f"model = OpenAIChatModel({{'model_id': 'm'}}, base_url='{url}/v1', api_key='k')\n"
-        "app = create_app({'m': model})\n"
+        f"app = create_app({{'m': model}}, on_message={hook}, accounting_seconds=3)\n"
         f"make_server(app, port=0, timeout_graceful_shutdown={drain}).run()\n"
     )
     command = [sys.executable, "-c", program]
@@ -197,6 +201,34 @@ def test_a_stream_that_the_server_ends_tells_its_client(
     if first:
         assert "hello" in response.text
     assert "[DONE]" not in response.text
+
+
+@pytest.mark.parametrize("protocol", ["openai-chat", "anthropic-messages"])
+def test_an_answer_that_waits_for_its_hook_is_whole_when_the_server_ends(protocol: str) -> None:
+    path, body = asked(protocol, streams=True)
+    got: list[httpx2.Response] = []
+    hook = "lambda *_: print('told', file=sys.stderr, flush=True) or asyncio.sleep(600)"
+    with ReplayServer() as server:
+        server.queue(answer("openai-chat", "hello"))
+        with process(server.url, "1", hook) as (running, url):
+
+            def ask() -> None:
+                given = {**body, "model": "m", "stream_options": {"include_usage": True}}
+                got.append(httpx2.post(url + path, json=given, timeout=60))
+
+            asking = threading.Thread(target=ask)
+            asking.start()
+            assert running.stderr is not None
+            while "told" not in running.stderr.readline():
+                assert running.poll() is None
+            running.send_signal(signal.SIGTERM)
+            running.wait(20)
+            asking.join(20)
+    (response,) = got
+    message = deltafold.fold(response.content, protocol)
+    assert message.text == "hello"
+    assert message.meta.finish_reason == "stop"
+    assert response.text.count("[DONE]") == (protocol == "openai-chat")
 
 
 @pytest.mark.parametrize("kind", [signal.SIGTERM, signal.SIGINT])

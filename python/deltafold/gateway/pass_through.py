@@ -121,7 +121,8 @@ class PassedBytes:
         data = self.last()
         if self._closing is None or self._closing[0] in self._last:
             return data
-        return data + self._closing[1]
+        self._last = self._closing[1]
+        return data + self._last
 
     def last(self) -> bytes:
         """Return the rest of a stream that ended; an event may lack the empty line after it."""

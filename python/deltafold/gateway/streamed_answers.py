@@ -59,7 +59,8 @@ class StreamedResponse(Response):
         self.send_body: Send | None = None
         self._asked = asked
         self._options = options
-        self._begun = self._told = self._has_left = False
+        self._begun = self._told = self._has_left = self._is_over = False
+        self._unsent = b""
         self._writing: asyncio.Future[None] | None = None
         self._stopped: ModelError | None = None
         self._open(upstream)
@@ -115,8 +116,11 @@ class StreamedResponse(Response):
             while not await (self._write_edited() if self._is_edited else self._write()):
                 pass
         except asyncio.CancelledError:
-            if not self._has_left:  # the server ends, and the client is told so
-                await self._put(self._encoder.close(), is_last=True)
+            # The server ends. A client whose answer waits for the hook is given it, any other is
+            # told the end.
+            if not self._has_left and not self._is_over:
+                rest = self._unsent + self._rest(is_ended=self._told)
+                await self._put(rest, is_last=True)
             raise
         except Exception as error:  # the next upstream cannot be called, or nobody foresaw it
             if self._begun:
@@ -146,14 +150,14 @@ class StreamedResponse(Response):
             if not data:
                 continue
             if is_last:
-                await self._tell()
-            if self._begun and pulse.beating is None:
+                await self._tell_before(data)
+            elif self._begun and pulse.beating is None:
                 await send({"type": "http.response.body", "body": data, "more_body": True})
                 pulse.last = pulse.time()
-            else:
-                await self._put(data)
-                if self._passed is not None:
-                    write = self._passed.take
+                continue
+            await self._put(data)
+            if self._passed is not None:
+                write = self._passed.take
         await self._end()
         return True
 
@@ -169,7 +173,7 @@ class StreamedResponse(Response):
                 return False
             if data:
                 if is_last:
-                    await self._tell()
+                    await self._tell_before(data)
                 await self._put(data)
             if self._stopped is not None:
                 break
@@ -179,15 +183,16 @@ class StreamedResponse(Response):
     async def _end(self) -> None:
         """Write what follows the last deltas."""
         self._pulse.stop()
-        if self._passed is None:
-            data = self._encoder.close()
-        elif self._stream.error is None:
-            data = self._passed.close()
-        else:
-            data = b""
-        await self._tell()
+        data = self._rest(is_ended=True)
+        await self._tell_before(data)
         self._writing = None  # a server reports the end of a response as a disconnect
         await self._put(data, is_last=True)
+
+    def _rest(self, *, is_ended: bool) -> bytes:
+        """Return what ends the answer, an error where the upstream did not end it."""
+        if self._passed is None or not is_ended:
+            return self._encoder.close()
+        return self._passed.close() if self._stream.error is None else b""
 
     async def _is_replaced(self) -> bool:
         """Call the next upstream if this one failed before its first byte."""
@@ -242,6 +247,7 @@ class StreamedResponse(Response):
             await pulse.beating
         if not self._begun:
             await self._begin()
+        self._unsent, self._is_over = b"", is_last  # a cancelled `send` has written its message
         message = {"type": "http.response.body", "body": data, "more_body": not is_last}
         await self._send_body(message)
         pulse.last = pulse.time()
@@ -295,8 +301,9 @@ class StreamedResponse(Response):
             data += b"".join(map(self._encoder.feed, guard.end(error)))
         return data
 
-    async def _tell(self) -> None:
-        """Tell the hook the message."""
+    async def _tell_before(self, data: bytes) -> None:
+        """Tell the hook the message before the client has the last bytes."""
+        self._unsent = data
         if not self._told:
             self._told = True
             if self._options.on_message is not None:

@@ -14,6 +14,7 @@ import pytest
 from deltafold import ErrorCode, MisuseError, Model, ModelError, load_model
 from deltafold.rollouts import collect
 from deltafold.transports import pools
+from deltafold.transports.packages import connections_for
 from deltafold.transports.timeouts import Timeouts
 from scripted_server import WHOLE, ScriptedServer
 
@@ -31,6 +32,23 @@ every_way = pytest.mark.parametrize(("transport", "loop"), WAYS)
 @pytest.fixture(autouse=True)
 def _log_of_warnings(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING, "deltafold")
+
+
+@pytest.mark.parametrize(
+    ("files", "connections"),
+    [
+        (256, 1_000),
+        (1_024, 1_000),
+        (8_192, 4_096),
+        (1_048_576, 10_000),
+        (-1, 10_000),
+        (None, 10_000),
+    ],
+)
+def test_the_number_of_connections_follows_the_open_files(
+    files: int | None, connections: int
+) -> None:
+    assert connections_for(files) == connections
 
 
 def model_of(

@@ -6,6 +6,13 @@ from typing import Any, Final
 
 from deltafold.contract.exceptions import MisuseError
 
+try:
+    import resource
+except ImportError:  # Windows
+    _open_files = None
+else:
+    _open_files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+
 EXTRAS: Final[Mapping[str, str]] = {
     "httpx": "httpx",
     "httpx2": "httpx2",
@@ -13,7 +20,18 @@ EXTRAS: Final[Mapping[str, str]] = {
 }
 """Packages of `make_http_client`, and the extra that installs each."""
 
-MAX_CONNECTIONS: Final = 1000
+_FEWEST, _MOST = 1_000, 10_000
+
+
+def connections_for(files: int | None) -> int:
+    """Return how many connections a client may have in a process with so many open files.
+
+    Half of them, and 1,000 at least. None or a negative number is a process without a limit.
+    """
+    return _MOST if files is None or files < 0 else min(max(files // 2, _FEWEST), _MOST)
+
+
+MAX_CONNECTIONS: Final = connections_for(_open_files)
 MAX_IDLE_CONNECTIONS: Final = 100
 """Limits of a client that is made here: connections in all, unless the Model sets another number,
 and connections without a request."""

@@ -11,9 +11,9 @@ from starlette.requests import Request
 
 from client_requests import PATHS, asked
 from deltafold import DeltaKind, Message
-from deltafold.gateway import ClientRequest, MemoryStore
-from deltafold.testing import answer
-from gateways import gateway
+from deltafold.gateway import ClientRequest, MemoryStore, create_app
+from deltafold.testing import ReplayServer, answer
+from gateways import gateway, served, upstream
 
 
 def post(url: str, protocol: str, *, streams: bool, **members: object) -> httpx2.Response:
@@ -87,6 +87,15 @@ def test_accounting_that_fails_costs_the_client_nothing(
     assert "hello" in response.text
     assert ("response.completed" if streams else '"completed"') in response.text
     assert any(record.levelno == logging.ERROR for record in caplog.records)
+
+
+def test_failures_are_counted_where_a_program_can_read_them() -> None:
+    with ReplayServer() as server:
+        server.queue(answer("openai-chat", "hello"))
+        app = create_app({"m": upstream("openai-chat", server.url)}, on_message=raising)
+        with served(app) as url:
+            assert post(url, "openai-chat", streams=False).status_code == 200
+    assert app.state.accounting.failures == 1
 
 
 def test_a_slow_hook_ends_behind_its_answer() -> None:

@@ -119,7 +119,7 @@ class Accounting:
 
     def _count(self, what: str, error: BaseException) -> None:
         self.failures += 1
-        LOGGER.error("%s (failure %d of this kind)", what, self.failures, exc_info=error)
+        LOGGER.error("%s (failure %d of the store and hook)", what, self.failures, exc_info=error)
 
 
 def _contents(messages: Sequence[Message]) -> list[object]:

@@ -72,7 +72,7 @@ def create_app(
     allowed_hosts: Iterable[str] = (),
     allowed_origins: Iterable[str] = (),
 ) -> Starlette:
-    """Make the application.
+    """Make the application.  Its `state.accounting` counts what `on_message` and the store raised.
 
     >>> app = create_app({"gpt-5": "openai/gpt-5", "claude-*": "anthropic/claude-*"})
 
@@ -157,7 +157,9 @@ def create_app(
     ]
     if isinstance(table, ReplayTable):
         routes += inspect_routes(table.recordings, None if allow_anyone else admission)
-    return _App(routes=routes, lifespan=lifespan)
+    app = _App(routes=routes, lifespan=lifespan)
+    app.state.accounting = accounting
+    return app
 
 
 async def _health(_: Request) -> Response:

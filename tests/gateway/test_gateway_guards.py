@@ -14,13 +14,13 @@ from marked_answers import (
     MARK,
     TARGETS,
     asked,
-    fixtures,
     hide,
     marked_answers,
     places_for_marks,
     written,
 )
 from samples import sampled
+from text_bodies import text_fixtures
 
 
 async def keep(_: ClientRequest, __: DeltaKind, text: str) -> str:
@@ -52,7 +52,7 @@ def folded(body: bytes, target: str) -> object:
 
 @sampled(10)
 def test_a_hook_that_changes_nothing_changes_nothing(every: int) -> None:
-    for number, (dialect, name, body) in enumerate(fixtures()):
+    for number, (dialect, name, body) in enumerate(text_fixtures()):
         if number % every:
             continue
         decoder = deltafold.Decoder(dialect)

@@ -17,19 +17,18 @@ from itertools import chain
 from typing import Any, Final, NamedTuple
 
 import deltafold
-from corpus import CORPUS, FIXTURES, recorded
 from deltafold import DeltaKind, Encoder, MessageDelta
 from deltafold.gateway import ClientRequest, read_request
 from deltafold.gateway.guarded_text import Guard
 from deltafold.streams.encoded import encode_message
 from json_places import Path, at, members, places
 from seeded import LoopResult, drawn
+from text_bodies import text_fixtures, text_recordings
 
 MARK: Final = "sk-SECRET4711"
 TARGETS: Final = ("openai-chat", "openai-responses", "anthropic-messages", "gemini")
 ENCODED: Final = [base64.b64encode(b" " * shift + MARK.encode())[4:-4] for shift in range(3)]
 FILES: Final = frozenset({"data", "inlineData", "inline_data"})
-TEXTUAL: Final = (".sse", ".ndjson")
 
 
 async def hide(_: ClientRequest, __: DeltaKind, text: str) -> str:
@@ -149,33 +148,19 @@ def _places_of(dialect: str, name: str, body: bytes) -> Iterator[Place]:
             yield Place(dialect, name, body, index, kind, path)
 
 
-def fixtures() -> Iterator[tuple[str, str, bytes]]:
-    """Yield dialect, name and body of the fixtures whose events are text."""
-    for path in sorted(FIXTURES.glob("*/*/wire.*")):
-        if path.suffix in TEXTUAL:
-            yield path.parents[1].name, path.parent.name, path.read_bytes()
-
-
-def _recordings() -> Iterator[tuple[str, str, bytes]]:
-    if (CORPUS / "manifest.jsonl").is_file():
-        for dialect in deltafold.dialect_names():
-            for file, body in recorded(dialect):
-                if file.endswith(TEXTUAL):
-                    yield dialect, file, body
-
-
 @functools.cache
 def places_for_marks(*, with_corpus: bool) -> list[Place]:
     """Return every place of a mark in the fixtures, and in the recordings of the corpus."""
-    bodies = chain(fixtures(), _recordings() if with_corpus else ())
+    bodies = chain(text_fixtures(), text_recordings() if with_corpus else ())
     return [place for one in bodies for place in _places_of(*one)]
 
 
 def marked_answers(seed: int, first: int, count: int, *, with_corpus: bool = True) -> LoopResult:
     """Write answers with a mark for each protocol of clients, behind the hook that hides it."""
     known = places_for_marks(with_corpus=with_corpus)
-    found = LoopResult()
-    for number, position in enumerate(drawn(len(known), seed, first, count), first):
+    chosen = drawn(len(known), seed, first, count)
+    found = LoopResult(len(chosen))
+    for number, position in enumerate(chosen, first):
         place = known[position]
         decoder = deltafold.Decoder(place.dialect)
         deltas = [*decoder.feed(place.marked_body()), *decoder.close()]

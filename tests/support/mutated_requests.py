@@ -20,12 +20,11 @@ import httpx2
 
 from client_requests import PATHS, asked
 from corpus import CORPUS
-from deltafold import Model
 from deltafold.gateway import ModelTable, create_app
 from deltafold.testing import ReplayTransport, answer
 from deltafold.transports.requests import HttpRequest
 from deltafold.transports.sources import AsyncSource
-from gateways import upstream
+from gateways import model_at
 from json_places import at, places
 from seeded import LoopResult, chance_of
 
@@ -97,16 +96,6 @@ class CountedTransport(ReplayTransport):
         return await super().open_async(request)
 
 
-def _model_of(dialect: str, transport: ReplayTransport) -> Model[Any]:
-    made = upstream(dialect, "http://upstream.example")
-    return type(made)(
-        {"model_id": "upstream-model"},
-        client=transport,
-        base_url="http://upstream.example",
-        api_key="k",
-    )
-
-
 def _request_of(seed: int, number: int) -> tuple[str, str, str, bytes]:
     """Return the protocol of the client, the dialect of the upstream, the path and the body."""
     chance = chance_of(seed, number)
@@ -132,9 +121,9 @@ def mutated_requests(seed: int, first: int, count: int) -> LoopResult:
 
 
 async def _mutated_requests(seed: int, first: int, count: int) -> LoopResult:
-    found = LoopResult()
+    found = LoopResult(count)
     transport = CountedTransport()
-    table = ModelTable({dialect: _model_of(dialect, transport) for dialect in DIALECTS})
+    table = ModelTable({dialect: model_at(dialect, transport) for dialect in DIALECTS})
     application = httpx2.ASGITransport(create_app(table), raise_app_exceptions=False)
     answers = {dialect: answer(dialect, "ok") for dialect in DIALECTS}
     async with httpx2.AsyncClient(transport=application, base_url="http://localhost") as client:

@@ -20,15 +20,18 @@ class LoopResult:
     """Outcomes of the cases of a loop.
 
     Attributes:
-        counts: how many cases ended in each way.
+        cases: how many cases ran.
+        counts: how many of them ended in each way.
         wrong: the cases that break a law, with their numbers.
     """
 
+    cases: int = 0
     counts: Counter[str] = field(default_factory=Counter[str])
     wrong: list[str] = field(default_factory=list[str])
 
     def add(self, other: "LoopResult") -> None:
         """Add the outcomes of other cases."""
+        self.cases += other.cases
         self.counts += other.counts
         self.wrong += other.wrong
 

@@ -57,7 +57,7 @@ def _tool_of(seed: int, number: int, index: int) -> Tool:
 
 def tool_outcomes(seed: int, first: int, count: int) -> LoopResult:
     """Run calls of drawn tools; the counts are those of each status."""
-    found = LoopResult()
+    found = LoopResult(count)
     for start in range(first, first + count, CALLS_OF_A_RUN):
         numbers = range(start, min(start + CALLS_OF_A_RUN, first + count))
         broken = _broken_law(seed, numbers, found.counts)

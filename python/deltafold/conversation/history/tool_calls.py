@@ -54,7 +54,7 @@ class ContextAttachment:
 
     def __post_init__(self) -> None:
         """Check the part."""
-        given: object = self.part
+        given = cast("object", self.part)
         if not isinstance(given, ImagePart | FileRefPart):
             raise TypeError(
                 f"part must be an ImagePart or a FileRefPart, not {type(given).__name__}"

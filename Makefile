@@ -144,7 +144,7 @@ check-toy: .venv-test/ready ## toy additions by the lists of CONTRIBUTING.md wor
 check-soak: .venv-test/installed ## 500 streams at once for MINUTES minutes: faults, cancels, the gateway; rewrites the figures in docs/reliability.md (needs Linux)
 	.venv-test/bin/python tools/soak.py --minutes $(MINUTES) --docs docs/reliability.md
 
-check-fuzz: .venv-test/installed ## the four groups of fuzz targets (GROUPS=...), SECONDS_EACH seconds a target (needs nightly, cargo-fuzz)
+check-fuzz: .venv-test/installed ## the five groups of fuzz targets and loops (GROUPS=..., SEED=..., COUNT=...), SECONDS_EACH seconds a target (needs nightly, cargo-fuzz)
 	tools/fuzz.sh $(SECONDS_EACH) $(GROUPS)
 
 check-gate: .venv-test/ready ## counts instructions against rust/benches/instructions.json (needs valgrind)

@@ -1,19 +1,21 @@
 #!/bin/sh
-# Fuzzes in four groups; the fixtures are the seeds, and each target goes on from the corpus of its last run.
+# Fuzzes in five groups; the fixtures are the seeds, and each target goes on from the corpus of its last run.
 #
-# usage: tools/fuzz.sh [seconds a target [group ...]]    groups: path decoding reading encoding; without one, all of them
+# usage: tools/fuzz.sh [seconds a target [group ...]]    groups: path loops decoding reading encoding; without one, all of them
 #
 #   path      the whole path from bytes to the message, in Python (tools/differential_fuzz.py; needs .venv-test)
+#   loops     counted cases of the gateway and of tools (tools/seeded_loops.py; needs .venv-test); in the environment,
+#             SEED has the seed, COUNT how many cases a loop has, and LOOPS the names of some loops
 #   decoding  decoders, and their templates
 #   reading   framing, JSON, JSON that is not finished
 #   encoding  encoders
 #
-# All groups but the first need a nightly toolchain and cargo-fuzz.
+# All groups but the first two need a nightly toolchain and cargo-fuzz.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 seconds=${1:-60}
 [ $# -eq 0 ] || shift
-groups=${*:-path decoding reading encoding}
+groups=${*:-path loops decoding reading encoding}
 report=$root/fuzz-artifacts/figures
 mkdir -p "$root/fuzz-artifacts"
 
@@ -24,18 +26,18 @@ fail() {
 
 targets_of() {
     case $1 in
-    path) echo ;;
+    path | loops) echo ;;
     decoding) echo decode template ;;
     reading) echo framing reader partial_json ;;
     encoding) echo encode ;;
-    *) fail "unknown group of fuzz targets: $1; known: path decoding reading encoding" ;;
+    *) fail "unknown group of fuzz targets: $1; known: path loops decoding reading encoding" ;;
     esac
 }
 
 for group in $groups; do
     targets_of "$group" >/dev/null
 done
-if [ "$groups" != path ]; then
+if [ -n "$(for group in $groups; do targets_of "$group"; done | tr -d '\n')" ]; then
     cargo +nightly --version >/dev/null 2>&1 ||
         fail "fuzzing needs a nightly toolchain: rustup toolchain install nightly, then run make check NAME=fuzz again"
     cargo +nightly fuzz --version >/dev/null 2>&1 ||
@@ -51,6 +53,14 @@ for group in $groups; do
             { cat "$log" && fail "the group path has a finding"; }
         executions=$(sed -n 's/^\([0-9]*\) executions in .*/\1/p' "$log")
         printf '%-9s %-13s %12s executions in %s s\n' path path "$executions" "$seconds" | tee -a "$report"
+    fi
+    if [ "$group" = loops ]; then
+        log=$root/fuzz-artifacts/loops.log
+        # shellcheck disable=SC2086 - LOOPS has several names
+        PYTHONPATH="$root/tests/support" "$root/.venv-test/bin/python" "$root/tools/seeded_loops.py" \
+            --seed "${SEED:-0}" ${COUNT:+--count "$COUNT"} ${LOOPS:-} >"$log" 2>&1 ||
+            { cat "$log" && fail "the group loops has a finding"; }
+        sed -n 's/^\([a-z]*\): \([0-9]*\) \(.*\), seed \(.*\)/loops     \1 \2 \3, seed \4/p' "$log" | tee -a "$report"
     fi
     for target in $(targets_of "$group"); do
         log=$root/fuzz-artifacts/$target.log

@@ -7,107 +7,62 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from textwrap import dedent
-from typing import Any
+from typing import Any, cast
 
-import pydantic
 import pytest
 
 import deltafold
-from deltafold import ImagePart, MisuseError, OpenAIChatModel, TextPart, Tool
+from deltafold import FileRefPart, ImagePart, MisuseError, OpenAIChatModel, TextPart, Tool
 from deltafold.conversation import ToolExecutor, ToolOutcome
-from deltafold.conversation.history.kinds import CallStage, ToolExecutionStatus
-from deltafold.conversation.history.run_entries import CallEntry
+from deltafold.conversation.history.kinds import ToolExecutionStatus
 from deltafold.conversation.history.sections import LevelOfDetailSections
-from deltafold.conversation.history.tool_calls import HistoryToolCallResult, ToolCallRequest
+from deltafold.conversation.history.tool_calls import (
+    ContextAttachment,
+    HistoryToolCallResult,
+    ToolCallRequest,
+)
 from deltafold.conversation.tools.tool_threads import hung_threads
 from deltafold.testing import ReplayServer, answer
+from tool_outcomes import results_of, tool_outcomes
+from tool_values import (
+    FORMS,
+    INTERRUPTS,
+    LeavingTextError,
+    Named,
+    WithoutTextError,
+    awaited,
+    deep,
+    of_error,
+    of_value,
+)
 
 CALL = ToolCallRequest("t", "call_1", "{}", {})
 
 
-class Named(pydantic.BaseModel):
-    """Value with a name."""
-
-    name: str
-
-
-class WithoutTextError(Exception):
-    """Exception whose text cannot be read."""
-
-    def __str__(self) -> str:
-        raise RuntimeError("no text")
-
-
-def deep() -> list[Any]:
-    found: list[Any] = []
-    for _ in range(100_000):
-        found = [found]
-    return found
-
-
-def of_value(value: object) -> Callable[[], object]:
-    def returns() -> object:
-        """Return a value."""
-        return value
-
-    return returns
-
-
-def of_error(error: BaseException) -> Callable[[], object]:
-    def raises() -> object:
-        """Raise an exception."""
-        raise error
-
-    return raises
-
-
-def awaited(function: Callable[[], object]) -> Callable[[], object]:
-    async def asynchronous() -> object:
-        """Do the same in the event loop."""
-        return function()
-
-    return asynchronous
-
-
-def yielded(function: Callable[[], object]) -> Callable[[], object]:
-    def generator() -> Iterator[object]:
-        """Do the same in a generator."""
-        yield "progress"
-        yield function()
-
-    return generator
-
-
-def yielded_later(function: Callable[[], object]) -> Callable[[], object]:
-    async def generator() -> AsyncIterator[object]:
-        """Do the same in an asynchronous generator."""
-        yield "progress"
-        yield function()
-
-    return generator
-
-
-def itself(function: Callable[[], object]) -> Callable[[], object]:
-    return function
-
-
-FORMS: dict[str, Callable[[Callable[[], object]], Callable[[], object]]] = {
-    "synchronous": itself,
-    "asynchronous": awaited,
-    "generator": yielded,
-    "asynchronous generator": yielded_later,
-}
 BAD = {
     "lone surrogate in a model": of_value(Named.model_construct(name="a\udce9b")),
     "lone surrogate": of_value("a\udce9b"),
     "lone surrogate in a part": of_value(TextPart.model_construct(text="a\udce9b")),
+    "image without its bytes": of_value(ImagePart.model_construct(mime_type="image/png")),
+    "file with a wrong size": of_value([FileRefPart(path="a").model_copy(update={"size": "x"})]),
+    "file with a lone surrogate": of_value(FileRefPart(path="a\udce9.pdf")),
+    "attachment that was not checked": of_value(
+        HistoryToolCallResult(
+            "t",
+            "call_1",
+            ToolExecutionStatus.SUCCESS,
+            LevelOfDetailSections.of_text("x"),
+            attachments=[ContextAttachment(ImagePart.model_construct(mime_type="image/png"))],
+        )
+    ),
     "large integer": of_value(10**5000),
-    "deep list": of_value(deep()),
+    "deep list": of_value(deep(100_000, lambda found: [found])),
     "own object": of_value(object()),
     "exception": of_error(ValueError("a\udce9b")),
     "exception without a text": of_error(WithoutTextError()),
+    "exception whose text leaves": of_error(LeavingTextError()),
     "SystemExit": of_error(SystemExit(2)),
     "StopIteration": of_error(StopIteration("x")),
     "StopAsyncIteration": of_error(StopAsyncIteration("x")),
@@ -131,21 +86,41 @@ def agent(
     return deltafold.Agent({"model": "openai/x", **settings}, tools, model=model)
 
 
-def results_of(one: deltafold.Agent[Any]) -> list[HistoryToolCallResult]:
-    """Return the results of calls that the log has."""
-    entries = one.state.log.entries
-    ended = [entry for entry in entries if isinstance(entry, CallEntry)]
-    return [entry.result for entry in ended if entry.stage is CallStage.ENDED and entry.result]
-
-
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("bad", BAD)
 def test_whatever_a_tool_returns_or_raises_is_one_outcome(bad: str, form: str) -> None:
     outcome = outcome_of(Tool.from_function(FORMS[form](BAD[bad]), name="t"))
     outcome.content.encode()
     deltafold.Message(role=deltafold.Role.TOOL, parts=[outcome.part()]).to_json()
-    assert outcome.content
+    assert outcome.content or outcome.parts
     assert outcome.history_result().tool_call_id == "call_1"
+
+
+@pytest.mark.parametrize(
+    "count", [400, pytest.param(5_000, marks=pytest.mark.slow)], ids=["few", "many"]
+)
+def test_whatever_tools_return_and_raise_each_call_has_one_outcome_in_the_log(count: int) -> None:
+    found = tool_outcomes(seed=7, first=0, count=count)
+    assert not found.wrong, "\n".join(found.wrong[:20])
+    assert found.counts["success"] + found.counts["failed"] == count
+    assert min(found.counts["success"], found.counts["failed"]) > count // 4
+    assert found.counts["interrupted"] > count // 300
+
+
+def test_records_of_results_refuse_what_no_log_can_have() -> None:
+    sections = LevelOfDetailSections.of_text("x")
+    unknown: Any = "nonsense"
+    with pytest.raises(ValueError, match="nonsense"):
+        HistoryToolCallResult("t", "c", unknown, sections)
+    with pytest.raises(TypeError, match="attachments must be ContextAttachments, not int"):
+        HistoryToolCallResult(
+            "t", "c", ToolExecutionStatus.SUCCESS, sections, None, cast("Any", [5])
+        )
+    with pytest.raises(TypeError, match="part must be an ImagePart or a FileRefPart, not str"):
+        ContextAttachment(unknown)
+    named: Any = "success"
+    made = HistoryToolCallResult("t", "c", named, sections)
+    assert made.status is ToolExecutionStatus.SUCCESS
 
 
 @pytest.mark.parametrize("bad", ["SystemExit", "StopIteration", "deep list", "CancelledError"])
@@ -159,16 +134,14 @@ def test_a_run_goes_on_after_a_tool_that_failed_and_its_log_says_so(bad: str) ->
     assert known.status is ToolExecutionStatus.FAILED
 
 
-@pytest.mark.parametrize(
-    "error", [KeyboardInterrupt(), BaseExceptionGroup("g", [KeyboardInterrupt()])]
-)
+@pytest.mark.parametrize("error", INTERRUPTS)
 @pytest.mark.parametrize("form", ["synchronous", "asynchronous"])
 def test_an_interrupt_ends_the_run_and_its_call_has_an_outcome(
-    error: BaseException, form: str
+    error: Callable[[], BaseException], form: str
 ) -> None:
     with ReplayServer() as server:
         server.queue(answer("openai-chat", ("c1", "t", {})))
-        one = agent(server, Tool.from_function(FORMS[form](of_error(error)), name="t"))
+        one = agent(server, Tool.from_function(FORMS[form](of_error(error())), name="t"))
         with pytest.raises((KeyboardInterrupt, BaseExceptionGroup)):
             one.run_sync("go")
     (known,) = results_of(one)

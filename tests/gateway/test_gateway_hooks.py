@@ -13,6 +13,7 @@ from deltafold.gateway import ClientRequest, ModelTable, create_app, refusal
 from deltafold.gateway.pass_through import PassedBytes
 from deltafold.gateway.streamed_answers import Pulse
 from deltafold.message.parts import TextPart
+from deltafold.streams.encoded import encode_message
 from deltafold.testing import Recording, ReplayServer
 from gateway_clients import CALLS, CLIENTS, READ, TEXT, clients, recorded
 from gateways import gateway, served, upstream
@@ -26,6 +27,9 @@ PATHS: Final = {
     "anthropic-messages": "/v1/messages",
     "gemini": "/v1beta/models/m:streamGenerateContent?alt=sse",
 }
+
+
+PASSED: Final = ("openai-chat", "openai-responses", "anthropic-messages")
 
 
 def body_of(message: Message, dialect: str) -> bytes:
@@ -143,6 +147,19 @@ def test_the_last_event_passes_without_the_empty_line_after_it() -> None:
         assert answer_of(url, "gemini").content == body + b"\n\n"
 
 
+@pytest.mark.parametrize("dialect", PASSED)
+@pytest.mark.parametrize("size", [None, 7])
+def test_a_whole_answer_that_is_called_a_stream_of_events_is_written_as_one(
+    dialect: str, size: int | None
+) -> None:
+    body = encode_message(TEXT, dialect).body
+    with gateway(dialect) as (url, server):
+        server.queue(Recording.of(b"\n" + body, piece_bytes=size))
+        content = answer_of(url, dialect).content
+    assert fold(content, dialect).text == TEXT.text
+    assert b"data: " in content
+
+
 def test_a_refusal_of_the_same_protocol_keeps_its_status() -> None:
     with gateway("openai-chat") as (url, server):
         server.queue(
@@ -206,9 +223,6 @@ SECRET: Final = "sun in Rome"
 
 async def redact(_: ClientRequest, kind: DeltaKind, text: str) -> str:
     return text.replace(SECRET, "***") if kind is DeltaKind.TEXT else text.replace("Rome", "R***")
-
-
-PASSED: Final = ("openai-chat", "openai-responses", "anthropic-messages")
 
 
 @pytest.mark.parametrize("dialect", PASSED)

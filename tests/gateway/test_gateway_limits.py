@@ -80,13 +80,23 @@ def test_a_body_is_bounded_as_it_is_sent() -> None:
     assert "max_body_bytes" in response.json()["error"]["message"]
 
 
-MISTAKES: Final[list[tuple[str, str, dict[str, Any]]]] = [
+NAMED_MISTAKES: Final[list[tuple[str, str, dict[str, Any], str]]] = [
     (
         "anthropic-messages",
         "gemini",
         {"generationConfig": {"thinkingConfig": {"thinkingBudget": "x"}}},
+        "thinking: a number of tokens was expected, not str",
     ),
-    ("openai-chat", "openai-responses", {"text": {"format": "x"}}),
+    (
+        "ollama",
+        "anthropic-messages",
+        {"thinking": {"type": "enabled", "budget_tokens": [9]}},
+        "thinking: a number of tokens was expected, not list",
+    ),
+    ("openai-chat", "openai-responses", {"text": {"format": "x"}}, "text.format: str is no type"),
+]
+MISTAKES: Final[list[tuple[str, str, dict[str, Any]]]] = [
+    *(mistake[:3] for mistake in NAMED_MISTAKES),
     ("anthropic-messages", "openai-responses", {"metadata": {"a": float("nan")}}),
     ("anthropic-messages", "openai-responses", {"metadata": {"a": "\ud800"}}),
     (
@@ -111,6 +121,17 @@ def test_a_mistake_of_a_client_is_400_in_its_form_before_the_upstream_is_called(
     assert response.status_code == 400, response.text
     assert response.json()["error"]["message"]
     assert not requests
+
+
+@pytest.mark.parametrize("mistake", NAMED_MISTAKES, ids=lambda mistake: mistake[3])
+def test_the_member_that_cannot_be_read_is_named(
+    mistake: tuple[str, str, dict[str, Any], str],
+) -> None:
+    dialect, protocol, members, message = mistake
+    path, body = asked(protocol, streams=False)
+    with gateway(dialect) as (url, _):
+        response = httpx2.post(url + path, content=json.dumps(body | members).encode())
+    assert message in response.json()["error"]["message"]
 
 
 @pytest.mark.parametrize("protocol", PATHS)

@@ -397,6 +397,12 @@ BAD = [
         codes=[Code.LOCAL_FILE],
     ),
     bad(
+        "local-file-whose-name-is-no-unicode",
+        f"{PROBLEMS}: request fidelity",
+        Message.user("Read", FileRefPart(path="/home/ada/\udce9.pdf")),
+        codes=[Code.LOCAL_FILE],
+    ),
+    bad(
         "local-image",
         PROBLEMS,
         Message.user("See", ImagePart(mime_type="image/png", url="file:///home/ada/a.png")),

@@ -18,7 +18,7 @@ from deltafold.gateway import create_app
 from deltafold.gateway.serving import make_server
 from deltafold.models.adapters import adapter_of
 from deltafold.models.base import Model
-from deltafold.testing import ReplayServer
+from deltafold.testing import ReplayServer, ReplayTransport
 
 
 @contextmanager
@@ -77,6 +77,17 @@ def upstream(dialect: str, url: str) -> Model[Any]:
     base = f"{url}/v1" if dialect_of(dialect).path.startswith("/chat") else url
     config = {"model_id": "upstream-model"}
     return adapter(config, base_url=base, api_key="upstream-key")
+
+
+def model_at(dialect: str, transport: ReplayTransport) -> Model[Any]:
+    """Return a Model of a dialect whose upstream is a replay in this process."""
+    made = upstream(dialect, "http://upstream.example")
+    return type(made)(
+        {"model_id": "upstream-model"},
+        client=transport,
+        base_url="http://upstream.example",
+        api_key="k",
+    )
 
 
 @contextmanager

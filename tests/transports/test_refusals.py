@@ -88,6 +88,23 @@ def test_a_whole_body_is_folded_to_the_error(row: Refusal) -> None:
     assert fields(error) == expected(row)
 
 
+def test_the_body_of_a_refusal_is_read_and_kept_up_to_its_bounds() -> None:
+    piece = b"x" * 4096
+    taken = 0
+
+    def endless() -> Iterator[bytes]:
+        nonlocal taken
+        yield b'{"error":{"message":"no"},"rest":"'
+        while True:
+            taken += len(piece)
+            yield piece
+
+    error = refused(deltafold.stream(endless(), CHAT, status=500).final_message)
+    assert error.status == 500
+    assert 256 << 10 <= taken <= (256 << 10) + len(piece)
+    assert len(error.body or "") == 65_536
+
+
 def test_a_date_is_read_against_the_clock_of_the_stream() -> None:
     now = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
     given: dict[str, Any] = {

@@ -142,8 +142,9 @@ def _found(field: str, row: Setting, value: object, conversion: Conversion) -> O
         rest = _without_member(rest, part.member)
         # Losses while reading have the name of the setting too.
         added = [name for name in part.names if name not in conversion.names]
-        conversion.names |= dict.fromkeys(added, ".".join((field, *part.member)))
-        read = {part.names[0]: inner} if part.read is None else part.read(inner, conversion)
+        place = ".".join((field, *part.member))
+        conversion.names |= dict.fromkeys(added, place)
+        read = _portable(part, inner, place, conversion)
         for name in added:
             if name not in read:
                 del conversion.names[name]
@@ -151,6 +152,22 @@ def _found(field: str, row: Setting, value: object, conversion: Conversion) -> O
     for name in _leaves(rest) if row.counterparts[0].member else ():
         conversion.drop(f"{field}.{name}", "a member of this API")
     return found
+
+
+def _portable(part: Counterpart, value: object, place: str, conversion: Conversion) -> Object:
+    """Return the portable settings in a member.
+
+    Raises:
+        ValueError: the member, or one inside of it, has another type than that of the API.
+    """
+    try:
+        read = {part.names[0]: value} if part.read is None else part.read(value, conversion)
+    except (AttributeError, TypeError) as error:
+        raise ValueError(f"{place}: {type(value).__name__} is no type of it") from error
+    budget = read.get(BUDGET)
+    if budget is not None and not isinstance(budget, int | float):
+        raise ValueError(f"{place}: a number of tokens was expected, not {type(budget).__name__}")
+    return dict(read)
 
 
 def _member(value: object, path: Path) -> object:

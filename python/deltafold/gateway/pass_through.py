@@ -56,6 +56,12 @@ class PassedBytes:
         self._taken = 0
         self._is_over = False
 
+    @property
+    def is_json(self) -> bool:
+        """Whether the body begins as JSON: a whole answer that is called a stream of events."""
+        waiting = b"".join((*self._whole, *self._part))
+        return waiting.lstrip().startswith((b"{", b"["))
+
     def add(self, chunk: bytes) -> None:
         """Take a chunk of the upstream."""
         if self._is_over:

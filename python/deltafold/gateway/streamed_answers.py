@@ -263,13 +263,16 @@ class StreamedResponse(Response):
         status = encoder.status or 200
         await self._send({"type": "http.response.start", "status": status, "headers": raw})
 
+    def _is_other(self, passed: PassedBytes) -> bool:
+        """Return whether an upstream refuses, or answers with something else than events."""
+        return passed.is_json or not is_event_stream(self._stream.response)
+
     def _pass(self, batch: DeltaBatch) -> bytes:
         """Return the bytes that arrived, and after a failure of the stream the client's error."""
-        # An upstream that refuses, or answers with something else, is not passed on.
-        if self._start is None and self._passed and not is_event_stream(self._stream.response):
-            self._passed = None
-            self._encoder = self._made_encoder()
         passed = self._passed
+        if self._start is None and passed is not None and self._is_other(passed):
+            self._passed = passed = None
+            self._encoder = self._made_encoder()
         if passed is None:
             return self._encoder.feed(batch)
         if self._start is None:

@@ -273,7 +273,9 @@ def _described(error: BaseException) -> str:
     name = type(error).__name__
     try:
         return f"{name}: {error}"
-    except Exception:  # noqa: BLE001 - its `__str__` is the caller's code
+    except BaseException as unreadable:  # its `__str__` is the caller's code
+        if _is_interrupt(unreadable):
+            raise
         return f"{name}, whose text cannot be read"
 
 

@@ -9,7 +9,7 @@ Source: docs/blueprint.md#history-entries, docs/blueprint.md#auxiliary-types.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, cast
 
 from pydantic import ConfigDict, Field
 
@@ -51,6 +51,14 @@ class ContextAttachment:
 
     part: Annotated[ImagePart | FileRefPart, Field(discriminator="kind")] = KEPT_PART
     name: str = ""
+
+    def __post_init__(self) -> None:
+        """Check the part."""
+        given = cast("object", self.part)
+        if not isinstance(given, ImagePart | FileRefPart):
+            raise TypeError(
+                f"part must be an ImagePart or a FileRefPart, not {type(given).__name__}"
+            )
 
 
 def attachments_of(parts: Sequence[MessagePart]) -> tuple[ContextAttachment, ...]:
@@ -136,9 +144,16 @@ class HistoryToolCallResult:
     attachments: Sequence[ContextAttachment] = ()
 
     def __post_init__(self) -> None:
-        """Freeze the contents."""
+        """Check and freeze the contents."""
         check_sections(self.result, "result")
-        object.__setattr__(self, "attachments", tuple(self.attachments))
+        attachments = tuple(self.attachments)
+        for given in cast("tuple[object, ...]", attachments):
+            if not isinstance(given, ContextAttachment):
+                raise TypeError(
+                    f"attachments must be ContextAttachments, not {type(given).__name__}"
+                )
+        object.__setattr__(self, "status", ToolExecutionStatus(self.status))
+        object.__setattr__(self, "attachments", attachments)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Any, Final, Self, TypeAlias, cast
+from typing import Any, Final, Self, TypeAlias, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import to_jsonable_python
@@ -49,6 +49,7 @@ Execute: TypeAlias = Callable[..., object]
 _BY_TYPE: Final[Mapping[object, str]] = {ToolArgumentParser: "parser", ToolCallRequest: "call"}
 """Parameters that are given by their type."""
 
+_Part = TypeVar("_Part", bound=TextPart | ImagePart | FileRefPart | ProviderPart)
 _PARTS: Final = (TextPart, ImagePart, FileRefPart, ProviderPart)
 
 
@@ -260,14 +261,20 @@ class ToolOutcome:
             Exception: the value has no text, such as a list that is nested too deeply.
         """
         if isinstance(value, HistoryToolCallResult):
-            own = replace(value, tool_name=call.tool_name, tool_call_id=call.tool_call_id)
+            kept = [replace(one, part=_checked(one.part)) for one in value.attachments]
+            own = replace(
+                value,
+                tool_name=call.tool_name,
+                tool_call_id=call.tool_call_id,
+                attachments=kept,
+            )
             return cls(call, own.status, to_plain_text(own.result.live), own)
         status = ToolExecutionStatus.SUCCESS
         listed = isinstance(value, list | tuple)
         items = cast("Sequence[object]", value) if listed else [value]
         if any(isinstance(item, _PARTS) for item in items):
             parts = tuple(
-                _well_formed(item) if isinstance(item, _PARTS) else TextPart(text=as_text(item))
+                _checked(item) if isinstance(item, _PARTS) else TextPart(text=as_text(item))
                 for item in items
             )
             text = "\n\n".join(part.text for part in parts if isinstance(part, TextPart))
@@ -356,11 +363,20 @@ def as_text(value: object) -> str:
         return well_formed(str(value))
 
 
-def _well_formed(part: ContentPart) -> ContentPart:
-    """Return a part whose text, if it was not checked, has no lone surrogates."""
-    if not isinstance(part, TextPart) or well_formed(part.text) == part.text:
-        return part
-    return part.model_copy(update={"text": well_formed(part.text)})
+def _checked(part: _Part) -> _Part:
+    """Return a part without lone surrogates, whose members have the right types.
+
+    pydantic checks a part when it is made, but `model_construct` and `model_copy` do not.
+
+    Raises:
+        ValidationError: a member is missing or has the wrong type.
+    """
+    given: Mapping[str, object] = dict(part)
+    members = {
+        name: well_formed(value) if isinstance(value, str) else value
+        for name, value in given.items()
+    }
+    return cast("_Part", type(part).model_validate(members))
 
 
 def _cut(text: str, max_bytes: int) -> str | None:

@@ -6,6 +6,7 @@ In: an image or a file of a history, and who gets the request.  Out: the text, a
 from typing import NamedTuple
 
 from deltafold.contract.exceptions import MisuseError
+from deltafold.contract.foreign_text import well_formed
 from deltafold.dialects.acceptance import refused_medium
 from deltafold.dialects.media import source_of
 from deltafold.dialects.repairs.problems import ProblemCode
@@ -32,7 +33,7 @@ def stand_in(part: ImagePart | FileRefPart, dialect: str, model_id: str | None) 
         source = source_of(part)
     except MisuseError as error:
         name = part.path if isinstance(part, FileRefPart) else part.url
-        text = TextPart(text=f"[{name} left out: it was not read]")
+        text = TextPart(text=well_formed(f"[{name} left out: it was not read]"))
         return StandIn(ProblemCode.LOCAL_FILE, str(error), text)
     kind = refused_medium(dialect, model_id, source)
     if kind is None:

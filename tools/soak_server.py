@@ -5,12 +5,14 @@
 In: requests, whose last message has an order `fault=NAME`.  Out: streams of `EVENTS` events.
 
 Laws: every answer says `WORDS`, as far as it goes. A fault comes in the middle of the stream.
+The upstream of the bad day (`bad_day_server.py`) plays its answers by the same function.
 """
 
 import asyncio
 import contextlib
 import json
 import re
+from collections.abc import Sequence
 from typing import Final
 
 EVENTS: Final = 20
@@ -21,7 +23,7 @@ FAULTS: Final = ("none", "cut", "reset", "garbage", "error", "stall", "429", "50
 
 _ORDER: Final = re.compile(rb"fault=(\w+)")
 _CHOICES: Final = re.compile(rb'"n": ?(\d+)')
-_LENGTH: Final = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
+LENGTH: Final = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
 _HEAD: Final = (
     b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 )
@@ -33,7 +35,7 @@ def event(members: object, name: str = "") -> bytes:
     return f"{head}data: {json.dumps(members, separators=(',', ':'))}\n\n".encode()
 
 
-def chat(choices: int) -> tuple[list[bytes], bytes]:
+def chat(choices: int, texts: Sequence[str] = WORDS) -> tuple[list[bytes], bytes]:
     """Return the events of an answer of Chat, and its end."""
 
     def chunk(delta: object, reason: str | None = None) -> bytes:
@@ -42,11 +44,11 @@ def chat(choices: int) -> tuple[list[bytes], bytes]:
         ]
         return event({"id": "r", "model": "m", "choices": all_of_them})
 
-    words = [chunk({"content": word}) for word in WORDS]
+    words = [chunk({"content": text}) for text in texts]
     return words, chunk({}, "stop") + b"data: [DONE]\n\n"
 
 
-def messages() -> tuple[list[bytes], bytes]:
+def messages(texts: Sequence[str] = WORDS) -> tuple[list[bytes], bytes]:
     """Return the events of an answer of Messages, and its end."""
 
     def named(kind: str, **members: object) -> bytes:
@@ -54,8 +56,8 @@ def messages() -> tuple[list[bytes], bytes]:
 
     usage = {"input_tokens": 1, "output_tokens": 1}
     words = [
-        named("content_block_delta", index=0, delta={"type": "text_delta", "text": word})
-        for word in WORDS
+        named("content_block_delta", index=0, delta={"type": "text_delta", "text": text})
+        for text in texts
     ]
     words[0] = (
         named("message_start", message={"id": "r", "model": "m", "usage": usage})
@@ -89,14 +91,40 @@ async def answer(
 ) -> bool:
     """Answer a request; return whether the connection can be used again."""
     fault = (_ORDER.findall(body) or [b"none"])[-1].decode()
+    number = int((_CHOICES.findall(body) or [b"1"])[-1])
+    events, end = CHAT[number] if protocol == "chat" else ANTHROPIC
+    return await play(events, end, fault, ERRORS[protocol], reader, writer)
+
+
+async def play(
+    events: Sequence[bytes],
+    end: bytes,
+    fault: str,
+    error: bytes,
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    pause: float = PAUSE,
+) -> bool:
+    """Write an answer with a fault; return whether the connection can be used again.
+
+    Args:
+        events: the events of the answer.
+        end: the last event.
+        fault: one of `FAULTS`.
+        error: the event of the fault `error`.
+        reader: where the request came from.
+        writer: where the answer goes.
+        pause: seconds between two events.
+
+    Raises:
+        Left: the client has closed the connection.
+    """
     if fault.isdigit():
         refusal = b'{"error":{"message":"not now"}}'
         head = f"HTTP/1.1 {fault} no\r\ncontent-type: application/json\r\n"
         head += f"retry-after: 0\r\ncontent-length: {len(refusal)}\r\n\r\n"
         writer.write(head.encode() + refusal)
         return True
-    number = int((_CHOICES.findall(body) or [b"1"])[-1])
-    words, end = CHAT[number] if protocol == "chat" else ANTHROPIC
     writer.write(_HEAD)
 
     async def wait(seconds: float) -> None:
@@ -108,18 +136,18 @@ async def answer(
         writer.write(b"%x\r\n%b\r\n" % (len(content), content))
         await writer.drain()
 
-    for place, word in enumerate(words):
-        if place == EVENTS // 2 and fault != "none":
+    for place, content in enumerate(events):
+        if place == len(events) // 2 and fault != "none":
             if fault == "cut":
                 return False
             if fault == "reset":
                 writer.transport.abort()
                 return False
             while fault == "stall":
-                await wait(PAUSE)
-            await send(b'data: {"broken\x00\xff\n\n' if fault == "garbage" else ERRORS[protocol])
-        await send(word)
-        await wait(PAUSE)
+                await wait(pause)
+            await send(b'data: {"broken\x00\xff\n\n' if fault == "garbage" else error)
+        await send(content)
+        await wait(pause)
     await send(end)
     writer.write(b"0\r\n\r\n")
     return True
@@ -131,7 +159,7 @@ async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) 
     with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, Left):
         while is_usable:
             head = await reader.readuntil(b"\r\n\r\n")
-            found = _LENGTH.search(head)
+            found = LENGTH.search(head)
             body = await reader.readexactly(int(found[1]) if found else 0)
             protocol = "chat" if b"chat/completions" in head.partition(b"\r\n")[0] else "messages"
             is_usable = await answer(protocol, body, reader, writer)

@@ -26,14 +26,14 @@ import random
 import sys
 import time
 from collections import Counter, deque
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import aiohttp
 
-from bad_day_laws import ERROR, LACK_SECONDS, LEFT, WHOLE, Call, judge
+from bad_day_answers import PATHS, read_answer, request_body
+from bad_day_laws import WHOLE, Call, judge
 from bad_day_orders import FAULTS, TOOL_HANGS, TROUBLES, Order
 from bad_day_server import Reads
 from bad_day_ways import AGENTS, MARKER, MODELS, OWNERS, PAIRS, Ways, half_requests, ways
@@ -108,7 +108,7 @@ class BadDay:
     samples: list[Sample] = field(default_factory=list)
     halves: Counter[str] = field(default_factory=Counter[str])
     totals: Totals = field(default_factory=Totals)
-    tasks: int = 0
+    tasks: Counter[str] = field(default_factory=Counter[str])
 
     def __post_init__(self) -> None:
         self._ended: deque[Call] = deque()
@@ -205,7 +205,7 @@ class BadDay:
         self.totals.closed += seen["closed"]
         async with self.control.get(f"{gateway}/day") as response:
             day = await response.json()
-        self.tasks = day["tasks"]
+        self.tasks = Counter(day["tasks"])
         if day["broken"]:
             raise Broken(f"the gateway: {day['broken'][0]}")
         self._resends.update(day["resends"])
@@ -308,13 +308,33 @@ async def day(asked: argparse.Namespace, gateway: Process, ports: tuple[int, int
             if running.tasks <= tasks:
                 break
         else:
-            raise Broken(f"{running.tasks - tasks} tasks are left in the gateway")
+            raise Broken(f"tasks are left in the gateway: {dict(running.tasks - tasks)}")
         running.finish()
     del workers, halves
     await until(lambda: len(asyncio.all_tasks()) == 1, "a task is left")
     await until(lambda: hung_threads() == 0, "a thread is left")
     await until(lambda: own.open_files() <= before, "a file is left in the client")
     return running
+
+
+async def refused_calls(gateway: int) -> None:
+    """Call each model of the gateway, whose upstream has ended.
+
+    httpx looks at its idle connections when it is called again, and closes those that have ended.
+
+    Raises:
+        Broken: an answer is no error.
+    """
+    async with aiohttp.ClientSession() as session:
+        for protocol, path in PATHS.items():
+            body = request_body(protocol, protocol, "the last call", streams=False)
+            url = f"http://127.0.0.1:{gateway}/guarded{path}"
+            async with session.post(url, json=body) as response:
+                answer = read_answer(
+                    protocol, response.status, response.content_type, await response.read()
+                )
+            if answer.error is None:
+                raise Broken("an answer of an upstream that has ended")
 
 
 def table(running: BadDay, asked: argparse.Namespace) -> str:
@@ -357,6 +377,7 @@ async def run(asked: argparse.Namespace) -> str:
         before = gateway.open_files()
         running = await day(asked, gateway, (upstream, port))
         ending.close()  # the gateway's idle connections end with their server
+        await refused_calls(port)
         await until(lambda: gateway.open_files() <= before, "a file is left in the gateway")
     return table(running, asked)
 

@@ -61,14 +61,14 @@ class Day:
         broken: what no order explains.
         lacks: when there were too few descriptors, in seconds of `time.monotonic()`; the end is
             None if that goes on.
-        tasks: the number of tasks.
+        tasks: the tasks, by the names of their functions.
     """
 
     resends: Counter[str] = field(default_factory=Counter[str])
     logged: Counter[str] = field(default_factory=Counter[str])
     broken: list[str] = field(default_factory=list[str])
     lacks: list[tuple[float, float | None]] = field(default_factory=list[tuple[float, float | None]])
-    tasks: int = 0
+    tasks: Counter[str] = field(default_factory=Counter[str])
 
 
 class DayLog(logging.Handler):
@@ -89,6 +89,10 @@ class DayLog(logging.Handler):
         if not is_lacking and (is_foreign or text == _UNFORESEEN):
             day.broken.append(logging.Formatter().format(record))
         day.logged[f"{record.name}, {record.levelname}: {text}"] += 1
+
+
+def _name(task: asyncio.Task[Any]) -> str:
+    return str(getattr(task.get_coro(), "__qualname__", "?"))
 
 
 async def trouble(what: str) -> None:
@@ -194,7 +198,7 @@ def main(url: str, seed: str, seconds: str) -> None:
         trim()
         seen, log.day = log.day, Day()
         log.day.lacks = [one for one in seen.lacks if one[1] is None]
-        seen.tasks = len(asyncio.all_tasks())
+        seen.tasks = Counter(map(_name, asyncio.all_tasks()))
         return JSONResponse(vars(seen))
 
     plain = app(url, log, transport="aiohttp")

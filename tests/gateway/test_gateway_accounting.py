@@ -2,7 +2,9 @@
 
 import asyncio
 import logging
+import threading
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from typing import Any, Final
 
 import httpx2
@@ -169,3 +171,41 @@ def test_a_request_of_a_hook_replaces_the_clients() -> None:
     with gateway("openai-chat", on_request=on_request, on_delta=on_delta) as (url, server):
         server.queue(answer("openai-chat", "hello"))
         assert "hello" in post(url, "openai-chat", streams=False).text
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages/count_tokens", ""])
+def test_a_request_whose_guard_hangs_ends_with_its_client(path: str) -> None:
+    ended = threading.Event()
+
+    async def on_request(_: Request, __: ClientRequest) -> None:
+        try:
+            await asyncio.sleep(600)
+        finally:
+            ended.set()
+
+    with gateway("openai-chat", on_request=on_request) as (url, server):
+        body = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
+        with pytest.raises(httpx2.ReadTimeout):
+            if path:
+                httpx2.post(url + path, json=body, timeout=0.5)
+            else:
+                httpx2.get(f"{url}/v1/models", timeout=0.5)
+        assert ended.wait(10)
+        assert not server.requests
+
+
+def test_context_variables_that_a_guard_sets_are_those_of_the_answer() -> None:
+    named: ContextVar[str] = ContextVar("named", default="nobody")
+    told: list[str] = []
+
+    async def on_request(_: Request, one: ClientRequest) -> None:
+        named.set(one.model_id)
+
+    async def on_message(_: ClientRequest, __: Message, ___: object) -> None:
+        told.append(named.get())
+
+    with gateway("openai-chat", on_request=on_request, on_message=on_message) as (url, server):
+        for streams in (True, False):
+            server.queue(answer("openai-chat", "hello"))
+            post(url, "openai-chat", streams=streams)
+    assert told == ["m", "m"]

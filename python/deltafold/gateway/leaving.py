@@ -1,13 +1,16 @@
 """Clients that leave: work for a client ends when the client closes its connection.
 
 In: the receive channel of a request whose body was read.  Out: the result of the work, or None.
+
+Law: the work runs in the caller's task, so that context variables that a hook sets stay set.
 """
 
 import asyncio
-import contextlib
-from collections.abc import Coroutine
-from typing import Any, TypeVar
+from collections.abc import AsyncGenerator, Awaitable
+from contextlib import asynccontextmanager
+from typing import TypeVar
 
+from starlette.requests import ClientDisconnect
 from starlette.types import Receive
 
 T = TypeVar("T")
@@ -19,17 +22,38 @@ async def client_left(receive: Receive) -> None:
         pass
 
 
-async def unless_left(work: Coroutine[Any, Any, T], receive: Receive) -> T | None:
-    """Return the result of work; None if the client left first, and the work was cancelled."""
-    working = asyncio.ensure_future(work)
+@asynccontextmanager
+async def until_left(receive: Receive) -> AsyncGenerator[None]:
+    """Cancel what is awaited inside when the client leaves.
+
+    Raises:
+        ClientDisconnect: the client has left.
+    """
+    scope = asyncio.timeout(None)
+
+    def end(one: asyncio.Future[None]) -> None:
+        if not one.cancelled() and one.exception() is None:
+            scope.reschedule(0)
+
     leaving = asyncio.ensure_future(client_left(receive))
-    tasks: tuple[asyncio.Future[Any], ...] = (working, leaving)
+    leaving.add_done_callback(end)
     try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        return working.result() if working.done() else None
+        async with scope:
+            yield
+    except TimeoutError as error:
+        if not scope.expired():
+            raise
+        raise ClientDisconnect from error
     finally:
-        for task in tasks:
-            if not task.done():
-                task.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await task
+        leaving.remove_done_callback(end)
+        leaving.cancel()
+        await asyncio.gather(leaving, return_exceptions=True)
+
+
+async def unless_left(work: Awaitable[T], receive: Receive) -> T | None:
+    """Return the result of work; None if the client left first, and the work was cancelled."""
+    try:
+        async with until_left(receive):
+            return await work
+    except ClientDisconnect:
+        return None

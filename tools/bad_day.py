@@ -1,11 +1,11 @@
-"""The bad day: hundreds of calls at once where everything fails that a host, a network and a client
-can let fail.
+"""The bad day: hundreds of calls at once while hosts, networks, clients and the machine fail.
 
     bad_day.py --minutes 20 [--streams 500] [--halves 300] [--seed 0] [--docs docs/reliability.md]
 
 In: an upstream (`bad_day_server.py`) and a gateway (`bad_day_gateway.py`), each a process of its
 own; Models and agents with synchronous tools in this one.  Out: a table of the outcomes, and the
-samples of memory, files and tasks; exit code 1 if a law was broken.
+samples of memory, files and tasks, and the lines of the gateway's log; exit code 1 if a law was
+broken.
 
 Laws that the run asserts, beside those of `bad_day_laws.py` and `bad_day_ways.py`:
 - each client has its whole answer or an error in its form, never less, and every call ends;
@@ -107,6 +107,7 @@ class BadDay:
     outcomes: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     samples: list[Sample] = field(default_factory=list)
     halves: Counter[str] = field(default_factory=Counter[str])
+    logged: Counter[str] = field(default_factory=Counter[str])
     totals: Totals = field(default_factory=Totals)
     tasks: Counter[str] = field(default_factory=Counter[str])
 
@@ -208,6 +209,7 @@ class BadDay:
         self.tasks = Counter(day["tasks"])
         if day["broken"]:
             raise Broken(f"the gateway: {day['broken'][0]}")
+        self.logged.update(day["logged"])
         self._resends.update(day["resends"])
         if "" in self._resends:
             raise Broken("a request was sent once more for no call")
@@ -341,18 +343,21 @@ def table(running: BadDay, asked: argparse.Namespace) -> str:
     """Return the figures of a run."""
     totals, halves = running.totals, running.halves
     names = ("none", *FAULTS, *TROUBLES, TOOL_HANGS, "two of them", STRANGER)
+    begin = (
+        f"{totals.calls:,} calls in {asked.minutes:g} minutes, {asked.streams} at once; "
+        f"{asked.halves} half requests beside them, no task, no thread, no file left."
+    )
+    kept = totals.closed + totals.lost_kept
     rows = [
-        f"{totals.calls:,} calls in {asked.minutes:g} minutes, {asked.streams} at once, seed "
-        f"{asked.seed}; no law was broken, and no task, no thread and no file left.",
+        begin,
         "",
         "| what | count |",
         "|---|---:|",
         f"| requests of the clients | {totals.asked:,} |",
         f"| of them, read by the upstream | {totals.reached:,} |",
         f"| logged resends | {totals.resends:,} |",
-        f"| of them, read by the upstream as a second request | {totals.read - totals.reached:,} |",
-        f"| connections that the upstream announced to keep, and closed | "
-        f"{totals.closed + totals.lost_kept:,} |",
+        f"| second requests that the upstream has read | {totals.read - totals.reached:,} |",
+        f"| connections that the upstream announced to keep, and closed | {kept:,} |",
         f"| calls of tools that ran, each once | {totals.ran:,} |",
         f"| half heads and half bodies that the gateway closed | {halves.total():,} |",
         f"| times of too few descriptors | {totals.lacks} |",
@@ -379,6 +384,8 @@ async def run(asked: argparse.Namespace) -> str:
         ending.close()  # the gateway's idle connections end with their server
         await refused_calls(port)
         await until(lambda: gateway.open_files() <= before, "a file is left in the gateway")
+    for line, count in running.logged.most_common():
+        print(f"{count:7,} {line}")
     return table(running, asked)
 
 

@@ -58,9 +58,7 @@ def read_answer(protocol: str, status: int, content_type: str, body: bytes) -> A
     try:
         if content_type.startswith("text/event-stream") and status == 200:
             return _STREAMED[protocol](list(_events(body)))
-        if not content_type.startswith("application/json"):
-            raise Broken(f"an answer of {content_type!r}")
-        answer = json.loads(body)
+        answer = json.loads(body)  # plain text is none
         return _error(protocol, answer) if status >= 400 else _WHOLE[protocol](answer)
     except (ValueError, LookupError, TypeError, Broken) as error:
         shown = body[-600:].decode("utf-8", "replace")

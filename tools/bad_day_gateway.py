@@ -31,7 +31,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route
 
 from bad_day_orders import Order, last_order, markers_of
-from deltafold import AnthropicModel, DeltaKind, Message, ModelError, OpenAIChatModel
+from deltafold import AnthropicModel, DeltaKind, Message, Model, ModelError, OpenAIChatModel
 from deltafold.gateway import ClientRequest, MemoryStore, create_app
 from deltafold.gateway.serving import make_server
 from deltafold.models.adapters import OpenAIResponsesModel
@@ -67,7 +67,9 @@ class Day:
     resends: Counter[str] = field(default_factory=Counter[str])
     logged: Counter[str] = field(default_factory=Counter[str])
     broken: list[str] = field(default_factory=list[str])
-    lacks: list[tuple[float, float | None]] = field(default_factory=list[tuple[float, float | None]])
+    lacks: list[tuple[float, float | None]] = field(
+        default_factory=list[tuple[float, float | None]]
+    )
     tasks: Counter[str] = field(default_factory=Counter[str])
 
 
@@ -151,7 +153,7 @@ def app(url: str, log: DayLog, **options: Any) -> Starlette:  # noqa: ANN401 - t
             log.day.broken.append(f"on_message: {foreign} in the answer to {own}")
         await trouble("on_message")
 
-    models = {
+    models: dict[str, Model[Any]] = {
         "chat": OpenAIChatModel({"model_id": "m"}, base_url=f"{url}/v1", **settings),
         "messages": AnthropicModel({"model_id": "m"}, base_url=url, **settings),
         "responses": OpenAIResponsesModel({"model_id": "m"}, base_url=f"{url}/v1", **settings),
@@ -175,9 +177,7 @@ async def lack(day: DayLog, chance: random.Random, seconds: float) -> None:
         highest = max(map(int, os.listdir("/proc/self/fd")))  # noqa: PTH208 - names alone
         began = time.monotonic()
         day.day.lacks.append((began, None))
-        resource.setrlimit(
-            resource.RLIMIT_NOFILE, (int(highest * chance.uniform(0.5, 0.9)), hard)
-        )
+        resource.setrlimit(resource.RLIMIT_NOFILE, (int(highest * chance.uniform(0.5, 0.9)), hard))
         try:
             await asyncio.sleep(chance.uniform(2, 6))
         finally:

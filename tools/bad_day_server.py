@@ -3,8 +3,8 @@
     bad_day_server.py      serve on a free port of the loopback, which is printed
 
 In: requests of Chat, of Messages and of Responses, whose last message has an order
-(`bad_day_orders.py`).  Out: streams with the markers of the request before `WORDS`; at `/calls`, the
-`Reads` of each marker since the last look.
+(`bad_day_orders.py`).  Out: streams with the markers of the request before `WORDS`; at `/calls`,
+the `Reads` of each marker since the last look.
 
 Laws: every answer announces that its connection is kept. A request is counted when it was read
 whole.
@@ -22,16 +22,13 @@ from itertools import count
 from typing import Final
 
 from bad_day_orders import TOOL_HANGS, Order, last_order, markers_of
-from soak_server import ERRORS, LENGTH, WORDS, Left, chat, event, messages, play
+from soak_server import CHAT_ERROR, LENGTH, WORDS, Answered, Left, chat, event, messages, play
 
 PAUSE: Final = 0.15
 CLOSE_SECONDS: Final = 0.02
 """The longest time between the end of an answer and the fault `close`."""
 
 _RESULT: Final = re.compile(r'"role": ?"tool"')
-_RESPONSE_ERROR: Final = event(
-    {"type": "error", "code": "server_error", "message": "broken"}, "error"
-)
 
 
 @dataclass
@@ -62,8 +59,8 @@ class Counts:
     closed: int = 0
 
 
-def responses(response_id: str, texts: Sequence[str]) -> tuple[list[bytes], bytes]:
-    """Return the events of an answer of Responses, and its end."""
+def responses(response_id: str, texts: Sequence[str]) -> Answered:
+    """Return an answer of Responses."""
     number = count()
 
     def named(kind: str, **members: object) -> bytes:
@@ -96,11 +93,12 @@ def responses(response_id: str, texts: Sequence[str]) -> tuple[list[bytes], byte
         + named("response.output_item.done", output_index=0, item=done)
         + named("response.completed", response=response("completed", done))
     )
-    return [begin + words[0], *words[1:]], end
+    error = named("error", code="server_error", message="broken")
+    return Answered([begin + words[0], *words[1:]], end, error)
 
 
-def calls(order: Order, first: int) -> tuple[list[bytes], bytes]:
-    """Return the events of two calls of Chat, and their end; the ids of the calls are new."""
+def calls(order: Order, first: int) -> Answered:
+    """Return an answer of Chat with two calls, whose ids are new."""
 
     def chunk(delta: object, reason: str | None = None) -> bytes:
         choice = {"index": 0, "delta": delta, "finish_reason": reason}
@@ -114,7 +112,7 @@ def calls(order: Order, first: int) -> tuple[list[bytes], bytes]:
         function = {"name": "work", "arguments": arguments}
         call = {"index": index, "id": name, "type": "function", "function": function}
         events.append(chunk({"tool_calls": [call]}))
-    return events, chunk({}, "tool_calls") + b"data: [DONE]\n\n"
+    return Answered(events, chunk({}, "tool_calls") + b"data: [DONE]\n\n", CHAT_ERROR)
 
 
 class Upstream:
@@ -161,25 +159,24 @@ class Upstream:
             if self._chance.random() < 0.5:
                 writer.transport.abort()
             return False
-        events, end, error = self._made(path, text, order)
+        answered = self._made(path, text, order)
         fault = "none" if order.fault in {"close", "drop"} else order.fault
-        is_usable = await play(events, end, fault, error, reader, writer, PAUSE)
+        is_usable = await play(answered, fault, reader, writer, PAUSE)
         if order.fault != "close":
             return is_usable
         await asyncio.sleep(self._chance.random() * CLOSE_SECONDS)
         self._counts.closed += 1
         return False
 
-    def _made(self, path: bytes, text: str, order: Order) -> tuple[list[bytes], bytes, bytes]:
-        """Return the events of an answer, its end, and the event of an error."""
+    def _made(self, path: bytes, text: str, order: Order) -> Answered:
+        """Return the answer to a request."""
         texts = [f"{marker} " for marker in markers_of(text)] + WORDS
         if path.endswith(b"/chat/completions"):
             asks_for_calls = '"tools"' in text and _RESULT.search(text) is None
-            made = calls(order, next(self._ids)) if asks_for_calls else chat(1, texts)
-            return *made, ERRORS["chat"]
+            return calls(order, next(self._ids)) if asks_for_calls else chat(1, texts)
         if path.endswith(b"/messages"):
-            return *messages(texts), ERRORS["messages"]
-        return *responses(f"resp_{next(self._ids)}", texts), _RESPONSE_ERROR
+            return messages(texts)
+        return responses(f"resp_{next(self._ids)}", texts)
 
     def _show(self, writer: asyncio.StreamWriter) -> None:
         counts, self._counts = self._counts, Counts()

@@ -13,7 +13,7 @@ import contextlib
 import json
 import re
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 EVENTS: Final = 20
 PAUSE: Final = 0.08
@@ -35,8 +35,19 @@ def event(members: object, name: str = "") -> bytes:
     return f"{head}data: {json.dumps(members, separators=(',', ':'))}\n\n".encode()
 
 
-def chat(choices: int, texts: Sequence[str] = WORDS) -> tuple[list[bytes], bytes]:
-    """Return the events of an answer of Chat, and its end."""
+CHAT_ERROR: Final = event({"error": {"message": "broken", "type": "server_error"}})
+
+
+class Answered(NamedTuple):
+    """An answer: its events, the last one, and the event of an error."""
+
+    events: list[bytes]
+    end: bytes
+    error: bytes
+
+
+def chat(choices: int, texts: Sequence[str] = WORDS) -> Answered:
+    """Return an answer of Chat."""
 
     def chunk(delta: object, reason: str | None = None) -> bytes:
         all_of_them = [
@@ -45,11 +56,11 @@ def chat(choices: int, texts: Sequence[str] = WORDS) -> tuple[list[bytes], bytes
         return event({"id": "r", "model": "m", "choices": all_of_them})
 
     words = [chunk({"content": text}) for text in texts]
-    return words, chunk({}, "stop") + b"data: [DONE]\n\n"
+    return Answered(words, chunk({}, "stop") + b"data: [DONE]\n\n", CHAT_ERROR)
 
 
-def messages(texts: Sequence[str] = WORDS) -> tuple[list[bytes], bytes]:
-    """Return the events of an answer of Messages, and its end."""
+def messages(texts: Sequence[str] = WORDS) -> Answered:
+    """Return an answer of Messages."""
 
     def named(kind: str, **members: object) -> bytes:
         return event({"type": kind, **members}, kind)
@@ -69,17 +80,12 @@ def messages(texts: Sequence[str] = WORDS) -> tuple[list[bytes], bytes]:
         + named("message_delta", delta={"stop_reason": "end_turn"}, usage={"output_tokens": EVENTS})
         + named("message_stop")
     )
-    return words, end
+    error = named("error", error={"type": "api_error", "message": "broken"})
+    return Answered(words, end, error)
 
 
 ANTHROPIC: Final = messages()
 CHAT: Final = {choices: chat(choices) for choices in range(1, 9)}
-ERRORS: Final = {
-    "chat": event({"error": {"message": "broken", "type": "server_error"}}),
-    "messages": event(
-        {"type": "error", "error": {"type": "api_error", "message": "broken"}}, "error"
-    ),
-}
 
 
 class Left(Exception):  # noqa: N818 - an event, not a failure
@@ -92,15 +98,13 @@ async def answer(
     """Answer a request; return whether the connection can be used again."""
     fault = (_ORDER.findall(body) or [b"none"])[-1].decode()
     number = int((_CHOICES.findall(body) or [b"1"])[-1])
-    events, end = CHAT[number] if protocol == "chat" else ANTHROPIC
-    return await play(events, end, fault, ERRORS[protocol], reader, writer)
+    answered = CHAT[number] if protocol == "chat" else ANTHROPIC
+    return await play(answered, fault, reader, writer)
 
 
 async def play(
-    events: Sequence[bytes],
-    end: bytes,
+    answered: Answered,
     fault: str,
-    error: bytes,
     reader: asyncio.StreamReader,
     writer: asyncio.StreamWriter,
     pause: float = PAUSE,
@@ -108,10 +112,8 @@ async def play(
     """Write an answer with a fault; return whether the connection can be used again.
 
     Args:
-        events: the events of the answer.
-        end: the last event.
+        answered: the answer.
         fault: one of `FAULTS`.
-        error: the event of the fault `error`.
         reader: where the request came from.
         writer: where the answer goes.
         pause: seconds between two events.
@@ -136,8 +138,8 @@ async def play(
         writer.write(b"%x\r\n%b\r\n" % (len(content), content))
         await writer.drain()
 
-    for place, content in enumerate(events):
-        if place == len(events) // 2 and fault != "none":
+    for place, content in enumerate(answered.events):
+        if place == len(answered.events) // 2 and fault != "none":
             if fault == "cut":
                 return False
             if fault == "reset":
@@ -145,10 +147,10 @@ async def play(
                 return False
             while fault == "stall":
                 await wait(pause)
-            await send(b'data: {"broken\x00\xff\n\n' if fault == "garbage" else error)
+            await send(b'data: {"broken\x00\xff\n\n' if fault == "garbage" else answered.error)
         await send(content)
         await wait(pause)
-    await send(end)
+    await send(answered.end)
     writer.write(b"0\r\n\r\n")
     return True
 

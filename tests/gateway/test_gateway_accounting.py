@@ -14,6 +14,7 @@ from starlette.requests import Request
 from client_requests import PATHS, asked
 from deltafold import DeltaKind, Message
 from deltafold.gateway import ClientRequest, MemoryStore
+from deltafold.gateway.leaving import unless_left
 from deltafold.testing import answer
 from gateways import gateway
 
@@ -173,7 +174,9 @@ def test_a_request_of_a_hook_replaces_the_clients() -> None:
         assert "hello" in post(url, "openai-chat", streams=False).text
 
 
-@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages/count_tokens", ""])
+@pytest.mark.parametrize(
+    "path", ["/v1/chat/completions", "/v1/messages/count_tokens", "/v1/models"]
+)
 def test_a_request_whose_guard_hangs_ends_with_its_client(path: str) -> None:
     ended = threading.Event()
 
@@ -185,11 +188,9 @@ def test_a_request_whose_guard_hangs_ends_with_its_client(path: str) -> None:
 
     with gateway("openai-chat", on_request=on_request) as (url, server):
         body = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
+        method = "GET" if path == "/v1/models" else "POST"
         with pytest.raises(httpx2.ReadTimeout):
-            if path:
-                httpx2.post(url + path, json=body, timeout=0.5)
-            else:
-                httpx2.get(f"{url}/v1/models", timeout=0.5)
+            httpx2.request(method, url + path, json=body, timeout=0.5)
         assert ended.wait(10)
         assert not server.requests
 
@@ -209,3 +210,26 @@ def test_context_variables_that_a_guard_sets_are_those_of_the_answer() -> None:
             server.queue(answer("openai-chat", "hello"))
             post(url, "openai-chat", streams=streams)
     assert told == ["m", "m"]
+
+
+def test_work_that_ends_with_its_client_ends_in_its_result() -> None:
+    async def run() -> tuple[str | None, list[object]]:
+        problems: list[object] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, found: problems.append(found))
+        event = asyncio.Event()
+
+        async def receive() -> dict[str, Any]:
+            await event.wait()
+            return {"type": "http.disconnect"}
+
+        async def work() -> str:
+            await asyncio.sleep(0)  # the end of the client is waited for first
+            await event.wait()
+            return "done"
+
+        asyncio.get_running_loop().call_later(0.01, event.set)
+        found = await unless_left(work(), receive)
+        await asyncio.sleep(0)
+        return found, problems
+
+    assert asyncio.run(run()) == ("done", [])

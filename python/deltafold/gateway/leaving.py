@@ -31,12 +31,12 @@ async def until_left(receive: Receive) -> AsyncGenerator[None]:
     """
     scope = asyncio.timeout(None)
 
-    def end(one: asyncio.Future[None]) -> None:
-        if not one.cancelled() and one.exception() is None:
-            scope.reschedule(0)
+    async def watch() -> None:
+        await client_left(receive)
+        scope.reschedule(0)
 
-    leaving = asyncio.ensure_future(client_left(receive))
-    leaving.add_done_callback(end)
+    # Cancelled in the step that leaves the scope, so that it never ends one that was left.
+    watching = asyncio.ensure_future(watch())
     try:
         async with scope:
             yield
@@ -45,9 +45,8 @@ async def until_left(receive: Receive) -> AsyncGenerator[None]:
             raise
         raise ClientDisconnect from error
     finally:
-        leaving.remove_done_callback(end)
-        leaving.cancel()
-        await asyncio.gather(leaving, return_exceptions=True)
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
 
 
 async def unless_left(work: Awaitable[T], receive: Receive) -> T | None:

@@ -87,7 +87,7 @@ class DayLog(logging.Handler):
             order = ORDER.get()
             day.resends["" if order is None else order.marker] += 1
         is_lacking = record.name == "asyncio" and text.startswith(_LACKING)
-        is_foreign = not record.name.startswith("deltafold") and record.levelno >= logging.WARNING
+        is_foreign = not record.name.startswith("deltafold") and record.levelno >= logging.ERROR
         if not is_lacking and (is_foreign or text == _UNFORESEEN):
             day.broken.append(logging.Formatter().format(record))
         day.logged[f"{record.name}, {record.levelname}: {text}"] += 1

@@ -32,6 +32,9 @@ IDLE_SECONDS: Final = 8.0
 END_SECONDS: Final = 120.0
 """The longest call: one that takes longer is lost."""
 
+HALF_SECONDS: Final = 60.0
+"""The longest half request: a head has 15 seconds and a body 30, and descriptors may be lacking."""
+
 TOOL_MILLISECONDS: Final = 500
 HANG_SECONDS: Final = 20.0
 """How long a tool hangs, whose limit is shorter."""
@@ -221,8 +224,10 @@ async def half_requests(port: int, chance: random.Random, ended: Counter[str]) -
         try:
             writer.write(whole[: chance.randrange(least, len(whole))])
             with contextlib.suppress(ConnectionError):
-                async with asyncio.timeout(END_SECONDS):
+                async with asyncio.timeout(HALF_SECONDS):
                     await reader.read()
             ended[kind] += 1
+        except TimeoutError as error:
+            raise Broken(f"{kind} was not closed within {HALF_SECONDS:g} s") from error
         finally:
             writer.close()

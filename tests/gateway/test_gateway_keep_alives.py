@@ -21,23 +21,24 @@ from deltafold.gateway.hooks import OnMessage
 from deltafold.models.adapters import adapter_of
 from deltafold.transports.requests import HttpRequest
 from deltafold.transports.sources import AsyncSource, Source
-from gateway_clients import TEXT, written
+from gateway_clients import TEXT
+from recorded_upstreams import written
 
 KEEP_ALIVE: Final = 0.02
 PROTOCOLS: Final = ("openai-chat", "openai-responses", "anthropic-messages")
 
 
-class OneChunk:
-    """Transport of an answer in one chunk.
+class Chunks:
+    """Transport of one answer.
 
     Args:
-        body: the answer.
-        coincides: whether the chunk comes in the turn of the event loop in which a sign of life is
-            due, before it.
+        chunks: the answer.
+        coincides: the chunk that comes in the turn of the event loop in which a sign of life is
+            due, before it; None for none.
     """
 
-    def __init__(self, body: bytes, *, coincides: bool) -> None:
-        self._pieces = body.partition(b"\n\n")
+    def __init__(self, *chunks: bytes, coincides: int | None) -> None:
+        self._all = chunks
         self._coincides = coincides
 
     def open(self, request: HttpRequest) -> Source:
@@ -50,26 +51,22 @@ class OneChunk:
         return AsyncSource(self._chunks(), close, 200, {"content-type": "text/event-stream"})
 
     async def _chunks(self) -> AsyncIterator[bytes]:
-        first, mark, rest = self._pieces
-        if not self._coincides:
-            yield first + mark + rest
-            return
-        event = asyncio.Event()
-        time.sleep(2 * KEEP_ALIVE)  # noqa: ASYNC251 - the timer of the sign is over then
-        asyncio.get_running_loop().call_soon(event.set)
-        await event.wait()
-        yield first + mark
-        yield rest
+        for number, chunk in enumerate(self._all):
+            if number == self._coincides:
+                event = asyncio.Event()
+                time.sleep(2 * KEEP_ALIVE)  # noqa: ASYNC251 - the timer of the sign is over then
+                asyncio.get_running_loop().call_soon(event.set)
+                await event.wait()
+            yield chunk
 
 
 def answered(
-    client: str, upstream: str, *, coincides: bool, on_message: OnMessage | None = None
+    client: str, upstream: str, chunks: Chunks, on_message: OnMessage | None = None
 ) -> bytes:
     """Return the bytes of a streamed answer."""
-    transport = OneChunk(written(TEXT, upstream), coincides=coincides)
     adapter = adapter_of(upstream)
     assert adapter is not None
-    table = ModelTable({"m": adapter({"model_id": "m"}, client=transport)})
+    table = ModelTable({"m": adapter({"model_id": "m"}, client=chunks)})
     _, body = asked(client, streams=True)
     usage = {"stream_options": {"include_usage": True}} if client == "openai-chat" else {}
     request = read_request(client, json.dumps(body | usage).encode())
@@ -96,7 +93,8 @@ def answered(
 def test_a_sign_of_life_that_comes_with_the_first_bytes_changes_nothing(
     client: str, upstream: str
 ) -> None:
-    found = answered(client, upstream, coincides=True)
+    first, mark, rest = written(TEXT, upstream).partition(b"\n\n")
+    found = answered(client, upstream, Chunks(first + mark, rest, coincides=0))
     assert fold(found, client).text == TEXT.text
     if client == upstream:
         assert found == written(TEXT, upstream)
@@ -110,7 +108,19 @@ def test_a_sign_of_life_while_a_whole_answer_waits_for_its_hook_changes_nothing(
     async def on_message(_: ClientRequest, __: Message, ___: object) -> None:
         await asyncio.sleep(5 * KEEP_ALIVE)
 
-    found = answered(client, upstream, coincides=False, on_message=on_message)
+    chunks = Chunks(written(TEXT, upstream), coincides=None)
+    found = answered(client, upstream, chunks, on_message)
     assert fold(found, client).text == TEXT.text
     if client == upstream:
         assert found == written(TEXT, upstream)
+
+
+@pytest.mark.parametrize("client", PROTOCOLS)
+@pytest.mark.parametrize("upstream", PROTOCOLS)
+def test_garbage_that_comes_with_a_sign_of_life_does_not_pass(client: str, upstream: str) -> None:
+    first, mark, rest = written(TEXT, upstream).partition(b"\n\n")
+    garbage = b'data: {"broken\x00\n\n'
+    found = answered(client, upstream, Chunks(first + mark, garbage + rest, coincides=1))
+    assert b"broken" not in found
+    assert b"Rome" not in found
+    assert b"error" in found

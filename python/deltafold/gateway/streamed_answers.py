@@ -313,8 +313,11 @@ class StreamedResponse(Response):
             return  # the bytes that wait for this function are older than any that it could make
         data = b""
         if self._passed is not None and is_event_stream(self._stream.response):
-            # Events without a delta, such as the upstream's own signs of life.
-            data = self._passed.take() or (KEEP_ALIVE if self._begun else b"")
+            # Events without a delta, such as the upstream's own signs of life. Bytes of a failure
+            # wait for the end of the stream, where it is known which of them may leave.
+            if self._stream.status != "error":
+                data = self._passed.take()
+            data = data or (KEEP_ALIVE if self._begun else b"")
         if not data:
             # The beginning of bytes that pass waits for `on_message`: nothing else may begin.
             if self._encoder.finished or (self._passed is not None and self._start is not None):

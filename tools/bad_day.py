@@ -40,10 +40,12 @@ from bad_day_ways import AGENTS, MARKER, MODELS, OWNERS, PAIRS, Ways, half_reque
 from deltafold.conversation.tools.tool_threads import hung_threads
 from soak_processes import (
     Broken,
+    Period,
     Process,
     Sample,
     answers,
     memory_rows,
+    note_stalls,
     outcome_rows,
     report,
     started,
@@ -114,7 +116,8 @@ class BadDay:
     def __post_init__(self) -> None:
         self._ended: deque[Call] = deque()
         self._reads: dict[str, Reads] = {}
-        self._lacks: list[tuple[float, float | None]] = []
+        self._lacks: list[Period] = []
+        self.stalls: list[Period] = []
         self.log = ResendLog()
         self._resends = self.log.resends
 
@@ -215,6 +218,7 @@ class BadDay:
             raise Broken("a request was sent once more for no call")
         self._lacks = [one for one in self._lacks if one[1] is not None]
         self._lacks += [(began, ended) for began, ended in day["lacks"]]
+        self.stalls += [(began, ended) for began, ended in day["stalls"] + seen["stalls"]]
         self.totals.lacks += sum(ended is not None for _, ended in day["lacks"])
         self._settle(time.monotonic() - SETTLE_SECONDS)
 
@@ -225,7 +229,7 @@ class BadDay:
             reads = self._reads.pop(marker, Reads())
             resends = self._resends.pop(marker, 0)
             call.ran = self.ways.ran(marker)
-            judge(call, reads, resends, self._lacks)
+            judge(call, reads, resends, self._lacks, self.stalls)
             totals = self.totals
             totals.calls += 1
             totals.asked += call.asked
@@ -234,10 +238,9 @@ class BadDay:
             totals.resends += resends
             totals.lost_kept += reads.lost_kept
             totals.ran += call.ran.total()
-        oldest = self._ended[0].began if self._ended else before
-        self._lacks = [
-            one for one in self._lacks if one[1] is None or one[1] > oldest - 2 * SETTLE_SECONDS
-        ]
+        oldest = min((call.began for call in self._ended), default=before) - END_SECONDS
+        for periods in (self._lacks, self.stalls):
+            periods[:] = [one for one in periods if one[1] is None or one[1] > oldest]
 
     def finish(self) -> None:
         """Judge all calls.
@@ -270,6 +273,7 @@ async def day(asked: argparse.Namespace, gateway: Process, ports: tuple[int, int
         logger.addHandler(running.log)
         logger.setLevel(logging.INFO)
         logger.propagate = False
+        noting = asyncio.create_task(note_stalls(running.stalls))
         await running.look()
         tasks = running.tasks
         workers = [asyncio.create_task(running.work(number)) for number in range(asked.streams)]
@@ -299,9 +303,10 @@ async def day(asked: argparse.Namespace, gateway: Process, ports: tuple[int, int
                     running.samples.append(sample)
                     report(sample, running.outcomes)
         finally:
-            for task in (*workers, *halves):
+            ending = (*workers, *halves, noting)
+            for task in ending:
                 task.cancel()
-            await asyncio.gather(*workers, *halves, return_exceptions=True)
+            await asyncio.gather(*ending, return_exceptions=True)
             running.totals.hung = hung_threads()
             made.hanging.set()
         for _ in range(END_SECONDS):
@@ -312,7 +317,7 @@ async def day(asked: argparse.Namespace, gateway: Process, ports: tuple[int, int
         else:
             raise Broken(f"tasks are left in the gateway: {dict(running.tasks - tasks)}")
         running.finish()
-    del workers, halves
+    del workers, halves, noting, ending
     await until(lambda: len(asyncio.all_tasks()) == 1, "a task is left")
     await until(lambda: hung_threads() == 0, "a thread is left")
     await until(lambda: own.open_files() <= before, "a file is left in the client")

@@ -36,7 +36,7 @@ from deltafold.gateway import ClientRequest, MemoryStore, create_app
 from deltafold.gateway.serving import make_server
 from deltafold.models.adapters import OpenAIResponsesModel
 from deltafold.transports.timeouts import Timeouts
-from soak_processes import trim
+from soak_processes import Period, note_stalls, trim
 
 ACCOUNTING_SECONDS: Final = 2.0
 IDLE_SECONDS: Final = 8.0
@@ -61,15 +61,15 @@ class Day:
         broken: what no order explains.
         lacks: when there were too few descriptors, in seconds of `time.monotonic()`; the end is
             None if that goes on.
+        stalls: when the event loop stood still.
         tasks: the tasks, by the names of their functions.
     """
 
     resends: Counter[str] = field(default_factory=Counter[str])
     logged: Counter[str] = field(default_factory=Counter[str])
     broken: list[str] = field(default_factory=list[str])
-    lacks: list[tuple[float, float | None]] = field(
-        default_factory=list[tuple[float, float | None]]
-    )
+    lacks: list[Period] = field(default_factory=list[Period])
+    stalls: list[Period] = field(default_factory=list[Period])
     tasks: Counter[str] = field(default_factory=Counter[str])
 
 
@@ -194,9 +194,13 @@ def main(url: str, seed: str, seconds: str) -> None:
     logging.basicConfig(handlers=[log], level=logging.WARNING)
     logging.getLogger("deltafold").setLevel(logging.INFO)
 
+    stalls: list[Period] = []
+
     async def day(_: Request) -> Response:
         trim()
         seen, log.day = log.day, Day()
+        seen.stalls = stalls.copy()
+        stalls.clear()
         log.day.lacks = [one for one in seen.lacks if one[1] is None]
         seen.tasks = Counter(map(_name, asyncio.all_tasks()))
         return JSONResponse(vars(seen))
@@ -208,9 +212,11 @@ def main(url: str, seed: str, seconds: str) -> None:
     async def lifespan(_: Starlette) -> AsyncGenerator[None]:
         chance = random.Random(seed)
         lacking = asyncio.create_task(lack(log, chance, float(seconds)))
+        noting = asyncio.create_task(note_stalls(stalls))
         async with plain.router.lifespan_context(plain), guarded.router.lifespan_context(guarded):
             yield
         lacking.cancel()
+        noting.cancel()
 
     routes = [Mount("/plain", plain), Mount("/guarded", guarded), Route("/day", day)]
     listening = socket.create_server(("127.0.0.1", 0), backlog=4096)

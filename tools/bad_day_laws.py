@@ -20,7 +20,7 @@ from typing import Final
 
 from bad_day_orders import Order
 from bad_day_server import Reads
-from soak_processes import Broken
+from soak_processes import Broken, Period
 
 WHOLE: Final = "whole"
 ERROR: Final = "error"
@@ -96,7 +96,7 @@ class Call:
 
 
 def judge(
-    call: Call, reads: Reads, resends: int, lacks: Iterable[tuple[float, float | None]]
+    call: Call, reads: Reads, resends: int, lacks: Iterable[Period], stalls: Iterable[Period]
 ) -> None:
     """Check the laws of a call that has ended.
 
@@ -105,6 +105,8 @@ def judge(
         reads: what the upstream has read of it.
         resends: lines of logs about it.
         lacks: when descriptors were lacking in the gateway.
+        stalls: when an event loop stood still: a connection that is lost after a second is not
+            tried again.
 
     Raises:
         Broken: a law is broken.
@@ -128,10 +130,12 @@ def judge(
     is_excused = call.outcome == ERROR and (
         reads.lost_new > 0  # a new connection that is lost is not tried again
         or (call.through_gateway and any(_overlaps(call, *lack) for lack in lacks))
+        or (reads.lost_kept > 0 and any(_overlaps(call, *stall) for stall in stalls))
     )
     if not is_excused:
         expected = " or ".join(sorted(call.ends()))
-        raise call.fail(f"it ended as {call.outcome} ({call.why}), not as {expected}")
+        seen = f"{reads}, {resends} logged resends"
+        raise call.fail(f"it ended as {call.outcome} ({call.why}), not as {expected}; {seen}")
 
 
 def _overlaps(call: Call, began: float, ended: float | None) -> bool:

@@ -22,6 +22,7 @@ from itertools import count
 from typing import Final
 
 from bad_day_orders import TOOL_HANGS, Order, last_order, markers_of
+from soak_processes import Period, note_stalls
 from soak_server import CHAT_ERROR, LENGTH, WORDS, Answered, Left, chat, event, messages, play
 
 PAUSE: Final = 0.15
@@ -53,10 +54,12 @@ class Counts:
     Attributes:
         calls: the requests by their marker.
         closed: connections that were closed after an answer that had announced to keep them.
+        stalls: when the event loop of the upstream stood still.
     """
 
     calls: dict[str, Reads] = field(default_factory=dict[str, Reads])
     closed: int = 0
+    stalls: list[Period] = field(default_factory=list[Period])
 
 
 def responses(response_id: str, texts: Sequence[str]) -> Answered:
@@ -120,6 +123,8 @@ class Upstream:
 
     def __init__(self) -> None:
         self._counts = Counts()
+        self._stalls: list[Period] = []
+        self._noting = asyncio.create_task(note_stalls(self._stalls))
         self._dropped: set[str] = set()
         self._ids = count(1)
         self._chance = random.Random(0)
@@ -180,6 +185,8 @@ class Upstream:
 
     def _show(self, writer: asyncio.StreamWriter) -> None:
         counts, self._counts = self._counts, Counts()
+        counts.stalls = self._stalls.copy()
+        self._stalls.clear()
         body = json.dumps(dataclasses.asdict(counts)).encode()
         head = f"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {len(body)}"
         writer.write(head.encode() + b"\r\n\r\n" + body)

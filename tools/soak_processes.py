@@ -19,15 +19,17 @@ import socket
 import statistics
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 GROWTH: Final = 0.03
 GROWTH_BYTES: Final = 4 << 20
+STALL_SECONDS: Final = 0.4
 
 
 class Broken(Exception):  # noqa: N818 - a law, not a failure
@@ -82,6 +84,20 @@ def started(*arguments: object) -> Generator[tuple[Process, int]]:
         process.terminate()
         process.wait()
         process.stdout.close()
+
+
+Period: TypeAlias = tuple[float, float | None]
+"""Seconds of `time.monotonic()` at which something began and ended; None if it goes on."""
+
+
+async def note_stalls(stalls: list[Period]) -> None:
+    """Note when this event loop ran no callback for `STALL_SECONDS`."""
+    while True:
+        began = time.monotonic()
+        await asyncio.sleep(STALL_SECONDS / 5)
+        ended = time.monotonic()
+        if ended - began > STALL_SECONDS:
+            stalls.append((began, ended))
 
 
 def answers(port: int) -> bool:

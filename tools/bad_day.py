@@ -110,6 +110,7 @@ class BadDay:
     samples: list[Sample] = field(default_factory=list)
     halves: Counter[str] = field(default_factory=Counter[str])
     logged: Counter[str] = field(default_factory=Counter[str])
+    excused: Counter[str] = field(default_factory=Counter[str])
     totals: Totals = field(default_factory=Totals)
     tasks: Counter[str] = field(default_factory=Counter[str])
 
@@ -118,6 +119,7 @@ class BadDay:
         self._reads: dict[str, Reads] = {}
         self._lacks: list[Period] = []
         self.stalls: list[Period] = []
+        self._lost: dict[str, str] = {}
         self.log = ResendLog()
         self._resends = self.log.resends
 
@@ -213,6 +215,7 @@ class BadDay:
         if day["broken"]:
             raise Broken(f"the gateway: {day['broken'][0]}")
         self.logged.update(day["logged"])
+        self._lost |= day["lost"]
         self._resends.update(day["resends"])
         if "" in self._resends:
             raise Broken("a request was sent once more for no call")
@@ -229,7 +232,9 @@ class BadDay:
             reads = self._reads.pop(marker, Reads())
             resends = self._resends.pop(marker, 0)
             call.ran = self.ways.ran(marker)
-            judge(call, reads, resends, self._lacks, self.stalls)
+            call.why += self._lost.pop(marker, "")
+            excuse = judge(call, reads, resends, self._lacks, self.stalls)
+            self.excused[excuse] += excuse != ""
             totals = self.totals
             totals.calls += 1
             totals.asked += call.asked
@@ -352,7 +357,7 @@ def table(running: BadDay, asked: argparse.Namespace) -> str:
         f"{totals.calls:,} calls in {asked.minutes:g} minutes, {asked.streams} at once; "
         f"{asked.halves} half requests beside them, no task, no thread, no file left."
     )
-    kept = totals.closed + totals.lost_kept
+    kept, stalled = totals.closed + totals.lost_kept, running.excused["stall"]
     rows = [
         begin,
         "",
@@ -366,6 +371,8 @@ def table(running: BadDay, asked: argparse.Namespace) -> str:
         f"| calls of tools that ran, each once | {totals.ran:,} |",
         f"| half heads and half bodies that the gateway closed | {halves.total():,} |",
         f"| times of too few descriptors | {totals.lacks} |",
+        f"| errors while descriptors were lacking | {running.excused['descriptors']:,} |",
+        f"| errors of lost used connections while a loop stood still | {stalled:,} |",
         "",
         *memory_rows(running.samples),
         "",

@@ -31,7 +31,15 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route
 
 from bad_day_orders import Order, last_order, markers_of
-from deltafold import AnthropicModel, DeltaKind, Message, Model, ModelError, OpenAIChatModel
+from deltafold import (
+    AnthropicModel,
+    DeltaKind,
+    ErrorCode,
+    Message,
+    Model,
+    ModelError,
+    OpenAIChatModel,
+)
 from deltafold.gateway import ClientRequest, MemoryStore, create_app
 from deltafold.gateway.serving import make_server
 from deltafold.models.adapters import OpenAIResponsesModel
@@ -62,6 +70,7 @@ class Day:
         lacks: when there were too few descriptors, in seconds of `time.monotonic()`; the end is
             None if that goes on.
         stalls: when the event loop stood still.
+        lost: why connections to the upstream were lost, by the marker of the order.
         tasks: the tasks, by the names of their functions.
     """
 
@@ -70,6 +79,7 @@ class Day:
     broken: list[str] = field(default_factory=list[str])
     lacks: list[Period] = field(default_factory=list[Period])
     stalls: list[Period] = field(default_factory=list[Period])
+    lost: dict[str, str] = field(default_factory=dict[str, str])
     tasks: Counter[str] = field(default_factory=Counter[str])
 
 
@@ -146,11 +156,14 @@ def app(url: str, log: DayLog, **options: Any) -> Starlette:  # noqa: ANN401 - t
     settings: Any = {"api_key": "unused", "timeouts": Timeouts(idle=IDLE_SECONDS), **options}
     on_deltas = {"on_delta": settings.pop("on_delta")} if "on_delta" in settings else {}
 
-    async def on_message(asked: ClientRequest, message: Message, _: ModelError | None) -> None:
+    async def on_message(asked: ClientRequest, message: Message, error: ModelError | None) -> None:
         own = {name for one in asked.messages for name in markers_of(one.to_json())}
         foreign = set(markers_of(message.to_json())) - own
         if foreign:
             log.day.broken.append(f"on_message: {foreign} in the answer to {own}")
+        order = ORDER.get()
+        if order is not None and error is not None and error.code is ErrorCode.CONNECTION_LOST:
+            log.day.lost[order.marker] = f"{error!r} of {error.__cause__!r}"
         await trouble("on_message")
 
     models: dict[str, Model[Any]] = {

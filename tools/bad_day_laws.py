@@ -9,7 +9,8 @@ Laws:
 - a call that a guard or the reading of the store refuses never reaches the upstream;
 - the upstream reads a marker as often as the client has asked for it, and once more only for each
   line of the log about a request that was sent once more;
-- of those requests at most as many are answered as the client has asked for;
+- of those requests at most as many are answered as the client has asked for, and one that is lost
+  on a new connection is not sent again;
 - no call of a tool has run twice.
 """
 
@@ -29,8 +30,8 @@ LEFT: Final = "left"
 _HARMLESS: Final = {"none", "close", "drop"}
 """Faults that cost a client nothing."""
 
-LACK_SECONDS: Final = 2.0
-"""How long a lack of descriptors goes on after its end: asyncio accepts again after a second."""
+AFTER_SECONDS: Final = 2.0
+"""How long what excuses an error goes on after its end: asyncio accepts again after a second."""
 
 
 @dataclass
@@ -97,26 +98,45 @@ class Call:
 
 def judge(
     call: Call, reads: Reads, resends: int, lacks: Iterable[Period], stalls: Iterable[Period]
-) -> None:
-    """Check the laws of a call that has ended.
+) -> str:
+    """Check the laws of a call that has ended; return why an error is excused, "" if none is.
 
     Args:
         call: the call.
         reads: what the upstream has read of it.
         resends: lines of logs about it.
         lacks: when descriptors were lacking in the gateway.
-        stalls: when an event loop stood still: a connection that is lost after a second is not
-            tried again.
+        stalls: when an event loop stood still.
 
     Raises:
         Broken: a law is broken.
     """
+    _count(call, reads, resends)
+    if call.outcome in call.ends():
+        return ""
+    if call.outcome == ERROR:
+        if reads.lost_new:
+            return "new connection"  # one that is lost is not tried again
+        if call.through_gateway and _is_within(call, lacks):
+            return "descriptors"
+        if (reads.lost_kept or not reads.read) and _is_within(call, stalls):
+            return "stall"  # a connection that is lost after a second is not tried again
+    expected = " or ".join(sorted(call.ends()))
+    raise call.fail(
+        f"it ended as {call.outcome} ({call.why}), not as {expected}; {reads}, {resends} resends"
+    )
+
+
+def _count(call: Call, reads: Reads, resends: int) -> None:
+    """Check how often the upstream was called and tools ran."""
     lost = reads.lost_new + reads.lost_kept
     if reads.read > call.asked + resends:
         text = f"{call.asked} requests of the client and {resends} logged resends"
         raise call.fail(f"the upstream has read {reads.read} requests, of {text}")
     if reads.read - lost > call.asked:
         raise call.fail(f"{reads.read - lost} answers to {call.asked} requests of the client")
+    if reads.lost_new and call.asked == 1 and reads.read > 1:
+        raise call.fail("a request that was lost on a new connection was sent again")
     if reads.read and call.is_stopped:
         raise call.fail("the upstream was called although the request is refused")
     if call.outcome == WHOLE and not reads.read:
@@ -125,18 +145,10 @@ def judge(
         raise call.fail(f"a call of a tool ran twice: {call.ran}")
     if call.succeeded > len(call.ran):
         raise call.fail(f"{call.succeeded} results of {len(call.ran)} calls of tools")
-    if call.outcome in call.ends():
-        return
-    is_excused = call.outcome == ERROR and (
-        reads.lost_new > 0  # a new connection that is lost is not tried again
-        or (call.through_gateway and any(_overlaps(call, *lack) for lack in lacks))
-        or (reads.lost_kept > 0 and any(_overlaps(call, *stall) for stall in stalls))
+
+
+def _is_within(call: Call, periods: Iterable[Period]) -> bool:
+    return any(
+        call.ended >= began and (ended is None or call.began <= ended + AFTER_SECONDS)
+        for began, ended in periods
     )
-    if not is_excused:
-        expected = " or ".join(sorted(call.ends()))
-        seen = f"{reads}, {resends} logged resends"
-        raise call.fail(f"it ended as {call.outcome} ({call.why}), not as {expected}; {seen}")
-
-
-def _overlaps(call: Call, began: float, ended: float | None) -> bool:
-    return call.ended >= began and (ended is None or call.began <= ended + LACK_SECONDS)

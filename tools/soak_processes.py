@@ -29,7 +29,7 @@ from typing import Final, TypeAlias
 
 GROWTH: Final = 0.03
 GROWTH_BYTES: Final = 4 << 20
-STALL_SECONDS: Final = 0.4
+STALL_SECONDS: Final = 0.2
 
 
 class Broken(Exception):  # noqa: N818 - a law, not a failure

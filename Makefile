@@ -28,7 +28,7 @@ OLDER_TYPED := $(wildcard $(foreach name,litellm strands,python/deltafold/integr
 OLDER_FRAMEWORKS := $(foreach name,litellm strands,$(wildcard tests/external/frameworks/test_$(name)*.py))
 
 SECONDS_EACH ?= 60
-MINUTES ?= 45
+MINUTES ?=
 
 # A family takes a name: `make check NAME=frameworks`.  A NAME of the environment is none.
 NAME :=
@@ -141,8 +141,11 @@ check-newcomer: .venv-test/installed ## times the way from an empty folder to a 
 check-toy: .venv-test/ready ## toy additions by the lists of CONTRIBUTING.md work with all rows, and fail without any one (needs a quarter of an hour)
 	.venv-test/bin/python tools/toy_additions.py --each
 
-check-soak: .venv-test/installed ## 500 streams at once for MINUTES minutes: faults, cancels, the gateway; rewrites the figures in docs/reliability.md (needs Linux)
-	.venv-test/bin/python tools/soak.py --minutes $(MINUTES) --docs docs/reliability.md
+check-soak: .venv-test/installed ## 500 streams at once for MINUTES minutes (45): faults, cancels, the gateway; rewrites the figures in docs/reliability.md (needs Linux)
+	.venv-test/bin/python tools/soak.py --minutes $(or $(MINUTES),45) --docs docs/reliability.md
+
+check-badday: .venv-test/installed ## 500 calls at once for MINUTES minutes (20) while stores, hooks, tools, clients, connections and descriptors fail; rewrites the figures in docs/reliability.md (needs Linux)
+	.venv-test/bin/python tools/bad_day.py --minutes $(or $(MINUTES),20) --docs docs/reliability.md
 
 check-fuzz: .venv-test/installed ## the five groups of fuzz targets and loops (GROUPS=..., SEED=..., COUNT=...), SECONDS_EACH seconds a target (needs nightly, cargo-fuzz)
 	tools/fuzz.sh $(SECONDS_EACH) $(GROUPS)

@@ -9,9 +9,7 @@ Laws that the soak asserts:
 - a whole stream has its text, and a broken one ends in the error of its fault;
 - no stream is lost: every call ends;
 - after the end, no task and no file is left, in this process and in the gateway;
-- memory is flat: the median of the last quarter is at most 3 % and 4 MiB above that of the second
-  (the first fills caches). Before each sample of this process, glibc gives back the memory that it
-  holds free (`malloc_trim`), because that grows for an hour while the memory in use stays the same.
+- memory is flat (`soak_processes.py`).
 
 A stream that goes wrong ends the soak with its way, its fault and its seed.
 """
@@ -19,19 +17,12 @@ A stream that goes wrong ends the soak with its way, its fault and its seed.
 import argparse
 import asyncio
 import contextlib
-import ctypes
-import gc
-import json
 import os
 import random
-import socket
-import statistics
-import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -39,6 +30,17 @@ from typing import Any, Final
 from deltafold import AnthropicModel, Model, ModelError, OpenAIChatModel
 from deltafold.rollouts import collect
 from deltafold.transports.timeouts import Timeouts
+from soak_processes import (
+    Broken,
+    Process,
+    Sample,
+    answers,
+    memory_rows,
+    outcome_rows,
+    report,
+    started,
+    until,
+)
 from soak_server import FAULTS, TEXT
 
 HERE: Final = Path(__file__).resolve().parent
@@ -46,8 +48,6 @@ sys.path.append(str(HERE.parent / "benches"))
 from measured_parts import rewrite  # noqa: E402 - of another folder
 
 IDLE_SECONDS: Final = 8.0
-GROWTH: Final = 0.03
-GROWTH_BYTES: Final = 4 << 20
 CHOICES: Final = 8
 
 EXPECTED: Final[dict[str, set[str]]] = {
@@ -61,46 +61,6 @@ EXPECTED: Final[dict[str, set[str]]] = {
     "500": {"server_error"},
 }
 """How a direct stream ends, by its fault; behind the gateway a fault ends in some error."""
-
-
-class Broken(Exception):  # noqa: N818 - a law, not a failure
-    """A law of the soak was broken."""
-
-
-def trim() -> None:
-    """Give the operating system the memory that glibc holds free; does nothing without glibc."""
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL("libc.so.6").malloc_trim(0)
-
-
-@dataclass(frozen=True)
-class Process:
-    """A process whose memory and files are counted (Linux)."""
-
-    pid: int
-
-    def resident_bytes(self) -> int:
-        """Return the resident memory, without what glibc holds free in this process."""
-        if self.pid == os.getpid():
-            trim()
-        pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
-        return pages * os.sysconf("SC_PAGE_SIZE")
-
-    def open_files(self) -> int:
-        """Return the number of open files."""
-        return sum(1 for _ in Path(f"/proc/{self.pid}/fd").iterdir())
-
-
-@dataclass(frozen=True)
-class Sample:
-    """Memory, files and tasks at one moment."""
-
-    seconds: float
-    memory: int
-    files: int
-    tasks: int
-    gateway_memory: int
-    gateway_files: int
 
 
 @dataclass
@@ -172,20 +132,6 @@ class Soak:
         return min(codes)
 
 
-@contextmanager
-def started(*arguments: object) -> Generator[tuple[Process, int]]:
-    """Run a program that prints its port."""
-    command = [sys.executable, *map(str, arguments)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    try:
-        yield Process(process.pid), int(process.stdout.readline())
-    finally:
-        process.terminate()
-        process.wait()
-        process.stdout.close()
-
-
 @contextlib.asynccontextmanager
 async def models(upstream: int, gateway: int) -> AsyncGenerator[dict[str, Model[Any]]]:
     """Make a Model for each way, and close them."""
@@ -251,78 +197,16 @@ async def soak(asked: argparse.Namespace, gateway: Process, ports: tuple[int, in
     return running
 
 
-def answers(port: int) -> bool:
-    """Return whether a server answers; its loop is open then."""
-    request = b"GET / HTTP/1.1\r\nhost: soak\r\nconnection: close\r\n\r\n"
-    with socket.create_connection(("127.0.0.1", port)) as connection:
-        connection.sendall(request)
-        return connection.recv(5) == b"HTTP/"
-
-
-async def until(holds: Callable[[], bool], broken: str) -> None:
-    """Wait until the closing of connections is through, and assert that it ends."""
-    for _ in range(100):
-        gc.collect()
-        if holds():
-            return
-        await asyncio.sleep(0.1)
-    raise Broken(broken)
-
-
-def report(sample: Sample, outcomes: Counter[tuple[str, str, str]]) -> None:
-    """Print a line about the run so far."""
-    line = {
-        "seconds": round(sample.seconds),
-        "streams": outcomes.total(),
-        "MiB": round(sample.memory / 2**20, 1),
-        "files": sample.files,
-        "tasks": sample.tasks,
-        "gateway MiB": round(sample.gateway_memory / 2**20, 1),
-        "gateway files": sample.gateway_files,
-    }
-    print(json.dumps(line), flush=True)
-
-
-def growth(sizes: list[int]) -> float:
-    """Return how far the median of the last quarter is above that of the second, in bytes.
-
-    Raises:
-        Broken: it is more than the bound.
-    """
-    quarter = max(len(sizes) // 4, 1)
-    before = statistics.median(sizes[quarter : 2 * quarter] or sizes)
-    grown = statistics.median(sizes[-quarter:]) - before
-    if grown > before * GROWTH + GROWTH_BYTES:
-        raise Broken(f"memory grew by {grown / 2**20:.1f} MiB from {before / 2**20:.1f} MiB")
-    return grown
-
-
-def table(running: Soak, minutes: float, streams: int, grown: list[float]) -> str:
+def table(running: Soak, minutes: float, streams: int) -> str:
     """Return the figures of a run."""
-    counted: Counter[tuple[str, str]] = Counter()
-    for (_, fault, outcome), count in running.outcomes.items():
-        counted[fault, outcome] += count
-    own = [sample.memory / 2**20 for sample in running.samples]
-    other = [sample.gateway_memory / 2**20 for sample in running.samples]
     total = running.outcomes.total()
     rows = [
         f"{total:,} streams in {minutes:g} minutes, {streams} at once; no task, no file left.",
         "",
-        "| process | memory at the end, MiB | growth from the second quarter to the last |",
-        "|---|---:|---:|",
-        f"| client | {own[-1]:.0f} | {grown[0] / 2**20:+.1f} MiB |",
-        f"| gateway | {other[-1]:.0f} | {grown[1] / 2**20:+.1f} MiB |",
+        *memory_rows(running.samples),
         "",
-        "| fault | how the streams ended |",
-        "|---|---|",
+        *outcome_rows("fault", FAULTS, running.outcomes),
     ]
-    for fault in FAULTS:
-        ends = sorted(
-            ((outcome, count) for (name, outcome), count in counted.items() if name == fault),
-            key=lambda pair: -pair[1],
-        )
-        shown = ", ".join(f"{outcome} {count:,}" for outcome, count in ends)
-        rows.append(f"| {fault} | {shown} |")
     return "\n".join(rows)
 
 
@@ -339,11 +223,7 @@ async def run(asked: argparse.Namespace) -> str:
         running = await soak(asked, gateway, (upstream, port))
         ending.close()  # the gateway's idle connections end with their server
         await until(lambda: gateway.open_files() <= before, "a file is left in the gateway")
-        grown = [
-            growth([sample.memory for sample in running.samples]),
-            growth([sample.gateway_memory for sample in running.samples]),
-        ]
-    return table(running, asked.minutes, asked.streams, grown)
+    return table(running, asked.minutes, asked.streams)
 
 
 def main() -> int:

@@ -5,13 +5,15 @@
 In: requests, whose last message has an order `fault=NAME`.  Out: streams of `EVENTS` events.
 
 Laws: every answer says `WORDS`, as far as it goes. A fault comes in the middle of the stream.
+The upstream of the bad day (`bad_day_server.py`) plays its answers by the same function.
 """
 
 import asyncio
 import contextlib
 import json
 import re
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 EVENTS: Final = 20
 PAUSE: Final = 0.08
@@ -21,7 +23,7 @@ FAULTS: Final = ("none", "cut", "reset", "garbage", "error", "stall", "429", "50
 
 _ORDER: Final = re.compile(rb"fault=(\w+)")
 _CHOICES: Final = re.compile(rb'"n": ?(\d+)')
-_LENGTH: Final = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
+LENGTH: Final = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
 _HEAD: Final = (
     b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 )
@@ -33,8 +35,19 @@ def event(members: object, name: str = "") -> bytes:
     return f"{head}data: {json.dumps(members, separators=(',', ':'))}\n\n".encode()
 
 
-def chat(choices: int) -> tuple[list[bytes], bytes]:
-    """Return the events of an answer of Chat, and its end."""
+CHAT_ERROR: Final = event({"error": {"message": "broken", "type": "server_error"}})
+
+
+class Answered(NamedTuple):
+    """An answer: its events, the last one, and the event of an error."""
+
+    events: list[bytes]
+    end: bytes
+    error: bytes
+
+
+def chat(choices: int, texts: Sequence[str] = WORDS) -> Answered:
+    """Return an answer of Chat."""
 
     def chunk(delta: object, reason: str | None = None) -> bytes:
         all_of_them = [
@@ -42,20 +55,20 @@ def chat(choices: int) -> tuple[list[bytes], bytes]:
         ]
         return event({"id": "r", "model": "m", "choices": all_of_them})
 
-    words = [chunk({"content": word}) for word in WORDS]
-    return words, chunk({}, "stop") + b"data: [DONE]\n\n"
+    words = [chunk({"content": text}) for text in texts]
+    return Answered(words, chunk({}, "stop") + b"data: [DONE]\n\n", CHAT_ERROR)
 
 
-def messages() -> tuple[list[bytes], bytes]:
-    """Return the events of an answer of Messages, and its end."""
+def messages(texts: Sequence[str] = WORDS) -> Answered:
+    """Return an answer of Messages."""
 
     def named(kind: str, **members: object) -> bytes:
         return event({"type": kind, **members}, kind)
 
     usage = {"input_tokens": 1, "output_tokens": 1}
     words = [
-        named("content_block_delta", index=0, delta={"type": "text_delta", "text": word})
-        for word in WORDS
+        named("content_block_delta", index=0, delta={"type": "text_delta", "text": text})
+        for text in texts
     ]
     words[0] = (
         named("message_start", message={"id": "r", "model": "m", "usage": usage})
@@ -67,17 +80,12 @@ def messages() -> tuple[list[bytes], bytes]:
         + named("message_delta", delta={"stop_reason": "end_turn"}, usage={"output_tokens": EVENTS})
         + named("message_stop")
     )
-    return words, end
+    error = named("error", error={"type": "api_error", "message": "broken"})
+    return Answered(words, end, error)
 
 
 ANTHROPIC: Final = messages()
 CHAT: Final = {choices: chat(choices) for choices in range(1, 9)}
-ERRORS: Final = {
-    "chat": event({"error": {"message": "broken", "type": "server_error"}}),
-    "messages": event(
-        {"type": "error", "error": {"type": "api_error", "message": "broken"}}, "error"
-    ),
-}
 
 
 class Left(Exception):  # noqa: N818 - an event, not a failure
@@ -89,14 +97,36 @@ async def answer(
 ) -> bool:
     """Answer a request; return whether the connection can be used again."""
     fault = (_ORDER.findall(body) or [b"none"])[-1].decode()
+    number = int((_CHOICES.findall(body) or [b"1"])[-1])
+    answered = CHAT[number] if protocol == "chat" else ANTHROPIC
+    return await play(answered, fault, reader, writer)
+
+
+async def play(
+    answered: Answered,
+    fault: str,
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    pause: float = PAUSE,
+) -> bool:
+    """Write an answer with a fault; return whether the connection can be used again.
+
+    Args:
+        answered: the answer.
+        fault: one of `FAULTS`.
+        reader: where the request came from.
+        writer: where the answer goes.
+        pause: seconds between two events.
+
+    Raises:
+        Left: the client has closed the connection.
+    """
     if fault.isdigit():
         refusal = b'{"error":{"message":"not now"}}'
         head = f"HTTP/1.1 {fault} no\r\ncontent-type: application/json\r\n"
         head += f"retry-after: 0\r\ncontent-length: {len(refusal)}\r\n\r\n"
         writer.write(head.encode() + refusal)
         return True
-    number = int((_CHOICES.findall(body) or [b"1"])[-1])
-    words, end = CHAT[number] if protocol == "chat" else ANTHROPIC
     writer.write(_HEAD)
 
     async def wait(seconds: float) -> None:
@@ -108,19 +138,19 @@ async def answer(
         writer.write(b"%x\r\n%b\r\n" % (len(content), content))
         await writer.drain()
 
-    for place, word in enumerate(words):
-        if place == EVENTS // 2 and fault != "none":
+    for place, content in enumerate(answered.events):
+        if place == len(answered.events) // 2 and fault != "none":
             if fault == "cut":
                 return False
             if fault == "reset":
                 writer.transport.abort()
                 return False
             while fault == "stall":
-                await wait(PAUSE)
-            await send(b'data: {"broken\x00\xff\n\n' if fault == "garbage" else ERRORS[protocol])
-        await send(word)
-        await wait(PAUSE)
-    await send(end)
+                await wait(pause)
+            await send(b'data: {"broken\x00\xff\n\n' if fault == "garbage" else answered.error)
+        await send(content)
+        await wait(pause)
+    await send(answered.end)
     writer.write(b"0\r\n\r\n")
     return True
 
@@ -131,7 +161,7 @@ async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) 
     with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, Left):
         while is_usable:
             head = await reader.readuntil(b"\r\n\r\n")
-            found = _LENGTH.search(head)
+            found = LENGTH.search(head)
             body = await reader.readexactly(int(found[1]) if found else 0)
             protocol = "chat" if b"chat/completions" in head.partition(b"\r\n")[0] else "messages"
             is_usable = await answer(protocol, body, reader, writer)

@@ -2,7 +2,9 @@
 
 import asyncio
 import logging
+import threading
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from typing import Any, Final
 
 import httpx2
@@ -12,6 +14,7 @@ from starlette.requests import Request
 from client_requests import PATHS, asked
 from deltafold import DeltaKind, Message
 from deltafold.gateway import ClientRequest, MemoryStore, create_app
+from deltafold.gateway.leaving import unless_left
 from deltafold.testing import ReplayServer, answer
 from gateways import gateway, served, upstream
 
@@ -178,3 +181,64 @@ def test_a_request_of_a_hook_replaces_the_clients() -> None:
     with gateway("openai-chat", on_request=on_request, on_delta=on_delta) as (url, server):
         server.queue(answer("openai-chat", "hello"))
         assert "hello" in post(url, "openai-chat", streams=False).text
+
+
+@pytest.mark.parametrize(
+    "path", ["/v1/chat/completions", "/v1/messages/count_tokens", "/v1/models"]
+)
+def test_a_request_whose_guard_hangs_ends_with_its_client(path: str) -> None:
+    ended = threading.Event()
+
+    async def on_request(_: Request, __: ClientRequest) -> None:
+        try:
+            await asyncio.sleep(600)
+        finally:
+            ended.set()
+
+    with gateway("openai-chat", on_request=on_request) as (url, server):
+        body = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
+        method = "GET" if path == "/v1/models" else "POST"
+        with pytest.raises(httpx2.ReadTimeout):
+            httpx2.request(method, url + path, json=body, timeout=0.5)
+        assert ended.wait(10)
+        assert not server.requests
+
+
+def test_context_variables_that_a_guard_sets_are_those_of_the_answer() -> None:
+    named: ContextVar[str] = ContextVar("named", default="nobody")
+    told: list[str] = []
+
+    async def on_request(_: Request, one: ClientRequest) -> None:
+        named.set(one.model_id)
+
+    async def on_message(_: ClientRequest, __: Message, ___: object) -> None:
+        told.append(named.get())
+
+    with gateway("openai-chat", on_request=on_request, on_message=on_message) as (url, server):
+        for streams in (True, False):
+            server.queue(answer("openai-chat", "hello"))
+            post(url, "openai-chat", streams=streams)
+    assert told == ["m", "m"]
+
+
+def test_work_that_ends_with_its_client_ends_in_its_result() -> None:
+    async def run() -> tuple[str | None, list[object]]:
+        problems: list[object] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, found: problems.append(found))
+        event = asyncio.Event()
+
+        async def receive() -> dict[str, Any]:
+            await event.wait()
+            return {"type": "http.disconnect"}
+
+        async def work() -> str:
+            await asyncio.sleep(0)  # the end of the client is waited for first
+            await event.wait()
+            return "done"
+
+        asyncio.get_running_loop().call_later(0.01, event.set)
+        found = await unless_left(work(), receive)
+        await asyncio.sleep(0)
+        return found, problems
+
+    assert asyncio.run(run()) == ("done", [])

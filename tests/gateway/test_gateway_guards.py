@@ -1,13 +1,15 @@
 """A hook sees everything that a client would read: no member of an answer goes around it."""
 
+import asyncio
 import json
 
 import httpx2
 import pytest
 
 import deltafold
-from deltafold import DeltaKind, Encoder, ThinkingPart
+from deltafold import DeltaKind, Encoder, MessageDelta, ThinkingPart
 from deltafold.gateway import ClientRequest
+from deltafold.gateway.guarded_text import Guard
 from deltafold.testing import Recording
 from gateways import gateway
 from marked_answers import (

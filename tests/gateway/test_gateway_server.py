@@ -1,5 +1,6 @@
 """The server of a gateway: connections without a request, and the end of the process."""
 
+import asyncio
 import signal
 import socket
 import subprocess
@@ -8,6 +9,7 @@ import threading
 import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any, Final
 
 import httpx2
@@ -16,6 +18,7 @@ import pytest
 import deltafold
 from client_requests import asked
 from deltafold.gateway import create_app
+from deltafold.gateway.serving import Server, make_server
 from deltafold.testing import Recording, ReplayServer, answer
 from gateways import served, upstream
 
@@ -253,3 +256,45 @@ def test_a_second_signal_of_either_kind_ends_the_process_at_once(kind: signal.Si
         running.wait(20)
         asking.join(20)
     hanging.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit and the queue are read as in Linux")
+def test_a_connection_without_a_descriptor_is_tried_once_and_waits(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    resource: Any = pytest.importorskip("resource")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    app = create_app({"m": "openai/gpt-5"})
+    with served(app, loop="asyncio") as url, socket.socket() as connection:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (4, hard))
+        try:
+            connection.connect(("127.0.0.1", int(url.rpartition(":")[2])))
+            while not caplog.records:
+                time.sleep(0.01)
+            time.sleep(0.2)  # the second try is a second after the first one
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        assert "out of system resource" in caplog.text
+        assert len(caplog.records) < 10
+        connection.settimeout(20)
+        connection.sendall(b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        assert connection.recv(12) == b"HTTP/1.1 200"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the queue is read as in Linux")
+def test_the_queue_of_the_kernel_keeps_its_length() -> None:
+    longest = int(Path("/proc/sys/net/core/somaxconn").read_text())
+    app = create_app({"m": "openai/gpt-5"})
+    for length in (100, 2048):
+        server = make_server(app, host="127.0.0.1", port=0, log_level="warning", backlog=length)
+
+        async def read_length(server: Server = server) -> int:
+            server.lifespan = server.config.lifespan_class(server.config)
+            await server.startup()
+            listening = server.servers[0].sockets[0]
+            info = listening.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104)
+            await server.shutdown()
+            return int.from_bytes(info[28:32], sys.byteorder)  # `tcpi_sacked`
+
+        assert asyncio.run(read_length()) == min(length, longest)
+        assert server.config.backlog == length

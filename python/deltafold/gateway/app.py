@@ -35,6 +35,7 @@ from deltafold.gateway.hooks import (
     OnRequest,
     guarded,
 )
+from deltafold.gateway.leaving import until_left
 from deltafold.gateway.protocols import PROTOCOLS, ClientProtocol, protocol_of
 from deltafold.gateway.recorded_models import ReplayTable
 from deltafold.gateway.recording_pages import inspect_routes
@@ -261,6 +262,8 @@ class _Gateway:
         try:
             owner = await self._admission.owner(request)
             await self._hooked(request, request_without_model(protocol, owner))
+        except ClientDisconnect:
+            return Response(status_code=499)  # nobody reads it
         except Exception as error:  # noqa: BLE001 - answered and logged
             return error_response(failure_of(error, protocol), protocol)
         names = self._table.names
@@ -325,7 +328,8 @@ class _Gateway:
         if self._on_request is None:
             return asked
         kind = ClientRequest | None
-        return await guarded("on_request", kind, self._on_request, request, asked) or asked
+        async with until_left(request.receive):
+            return await guarded("on_request", kind, self._on_request, request, asked) or asked
 
 
 _UNKNOWN_TIME: Final = "1970-01-01T00:00:00Z"

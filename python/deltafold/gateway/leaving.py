@@ -1,13 +1,16 @@
 """Clients that leave: work for a client ends when the client closes its connection.
 
 In: the receive channel of a request whose body was read.  Out: the result of the work, or None.
+
+Law: the work runs in the caller's task, so that context variables that a hook sets stay set.
 """
 
 import asyncio
-import contextlib
-from collections.abc import Coroutine
-from typing import Any, TypeVar
+from collections.abc import AsyncGenerator, Awaitable
+from contextlib import asynccontextmanager
+from typing import TypeVar
 
+from starlette.requests import ClientDisconnect
 from starlette.types import Receive
 
 T = TypeVar("T")
@@ -19,17 +22,37 @@ async def client_left(receive: Receive) -> None:
         pass
 
 
-async def unless_left(work: Coroutine[Any, Any, T], receive: Receive) -> T | None:
-    """Return the result of work; None if the client left first, and the work was cancelled."""
-    working = asyncio.ensure_future(work)
-    leaving = asyncio.ensure_future(client_left(receive))
-    tasks: tuple[asyncio.Future[Any], ...] = (working, leaving)
+@asynccontextmanager
+async def until_left(receive: Receive) -> AsyncGenerator[None]:
+    """Cancel what is awaited inside when the client leaves.
+
+    Raises:
+        ClientDisconnect: the client has left.
+    """
+    scope = asyncio.timeout(None)
+
+    async def watch() -> None:
+        await client_left(receive)
+        scope.reschedule(0)
+
+    # Cancelled in the step that leaves the scope, so that it never ends one that was left.
+    watching = asyncio.ensure_future(watch())
     try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        return working.result() if working.done() else None
+        async with scope:
+            yield
+    except TimeoutError as error:
+        if not scope.expired():
+            raise
+        raise ClientDisconnect from error
     finally:
-        for task in tasks:
-            if not task.done():
-                task.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await task
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
+
+
+async def unless_left(work: Awaitable[T], receive: Receive) -> T | None:
+    """Return the result of work; None if the client left first, and the work was cancelled."""
+    try:
+        async with until_left(receive):
+            return await work
+    except ClientDisconnect:
+        return None

@@ -39,6 +39,15 @@ folded all of that, although the client may never see it.
 """
 
 
+ACCEPTED_AT_ONCE: Final = 1
+"""Connections that asyncio accepts in one turn of the event loop.
+
+It takes the length of the kernel's queue for this number, and tries as often in a turn when the
+process may open no more files. Each try writes an error with a traceback, and is made again after a
+second: with uvicorn's 2,048, 30,000 lines in four seconds.
+"""
+
+
 _LOGGERS: Final = ("uvicorn.access", "uvicorn.error", "uvicorn.asgi")
 """Loggers with targets of requests: HTTP, WebSockets, and scopes at the level trace."""
 
@@ -81,7 +90,15 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to listen."""
-        await super().startup(sockets)
+        waiting, self.config.backlog = self.config.backlog, ACCEPTED_AT_ONCE
+        try:
+            await super().startup(sockets)
+        finally:
+            self.config.backlog = waiting
+        for server in self.servers:
+            for listening in server.sockets:
+                with listening.dup() as same:
+                    same.listen(waiting)
         option: int | None = getattr(socket, "TCP_NOTSENT_LOWAT", None)  # Windows has none
         if option is None:
             return

@@ -59,7 +59,8 @@ class StreamedResponse(Response):
         self.send_body: Send | None = None
         self._asked = asked
         self._options = options
-        self._begun = self._told = self._has_left = self._is_over = False
+        self._begun = self._told = self._has_left = False
+        self._is_putting = self._is_over = False
         self._unsent = b""
         self._writing: asyncio.Future[None] | None = None
         self._stopped: ModelError | None = None
@@ -243,6 +244,7 @@ class StreamedResponse(Response):
 
     async def _put(self, data: bytes, *, is_last: bool = False) -> None:
         pulse = self._pulse
+        self._is_putting = True
         if pulse.beating is not None:
             await pulse.beating
         if not self._begun:
@@ -251,6 +253,7 @@ class StreamedResponse(Response):
         message = {"type": "http.response.body", "body": data, "more_body": not is_last}
         await self._send_body(message)
         pulse.last = pulse.time()
+        self._is_putting = False
 
     async def _begin(self) -> None:
         self._begun = True
@@ -317,12 +320,18 @@ class StreamedResponse(Response):
 
     async def _beat(self) -> None:
         """Tell a waiting client that the connection lives."""
+        if self._is_putting:
+            return  # the bytes that wait for this function are older than any that it could make
         data = b""
         if self._passed is not None and is_event_stream(self._stream.response):
-            # Events without a delta, such as the upstream's own signs of life.
-            data = self._passed.take() or (KEEP_ALIVE if self._begun else b"")
+            # Events without a delta, such as the upstream's own signs of life. Bytes of a failure
+            # wait for the end of the stream, where it is known which of them may leave.
+            if self._stream.status != "error":
+                data = self._passed.take()
+            data = data or (KEEP_ALIVE if self._begun else b"")
         if not data:
-            if self._encoder.finished:
+            # The beginning of bytes that pass waits for `on_message`: nothing else may begin.
+            if self._encoder.finished or (self._passed is not None and self._start is not None):
                 return
             self._passed = None  # the beginning of the stream is written here
             data = self._encoder.keep_alive()

@@ -10,7 +10,7 @@ use deltafold::decoder::{Decoder, Options};
 use deltafold::dialect::choices::Followed;
 use deltafold::dialect::protocol::{Frame, Protocol, Wanted};
 use deltafold::dialect::{ERROR_TABLES, anthropic_messages, gemini, openai_chat, openai_responses};
-use deltafold::emit::StreamOptions;
+use deltafold::emit::{StreamOptions, WholeEnds};
 use deltafold::encode::{self, Encoder, Settings};
 use deltafold::fold::{FoldingOutput, MessageAssembler, Part};
 use deltafold::framing;
@@ -88,6 +88,7 @@ pub fn options(dialect: &str) -> Option<Options> {
         response: Response::from_status(ERROR_TABLES, 200),
         choice: 0,
         joined_choices: false,
+        whole_ends: WholeEnds::Signed,
         provider_raw: false,
         logprobs: false,
         tool_names: None,

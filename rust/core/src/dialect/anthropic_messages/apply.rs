@@ -70,6 +70,7 @@ impl Protocol for State {
                 self.message(message, whole, sink);
                 if whole {
                     self.close(sink);
+                    sink.says_whole();
                     sink.end();
                 }
             }
@@ -79,6 +80,9 @@ impl Protocol for State {
                 let served =
                     usage.filter(|_| sink.has_changed_model()).and_then(with_serving_counts);
                 sink.merge_usage(served.as_deref().or(usage), &FACTS.usage);
+                if let Some(usage) = usage {
+                    sink.counted(usage, &FACTS.usage);
+                }
                 if let Some(reason) = stop_reason {
                     finish(reason, sink);
                 }

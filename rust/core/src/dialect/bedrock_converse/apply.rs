@@ -59,6 +59,9 @@ impl Protocol for State {
             Event::Metadata { usage, facts } => {
                 note(facts, sink);
                 sink.merge_usage(usage, &FACTS.usage);
+                if let Some(usage) = usage {
+                    sink.counted(usage, &FACTS.usage);
+                }
             }
             Event::Whole { content, reason, usage, facts } => {
                 note(facts, sink);
@@ -77,6 +80,7 @@ impl Protocol for State {
                 }
                 sink.merge_usage(usage, &FACTS.usage);
                 self.finish(reason, sink);
+                sink.says_whole();
                 sink.end();
             }
             Event::Error(name, json) => {
@@ -100,7 +104,9 @@ impl State {
         let raw = reason.map_or_else(String::new, |reason| reason.text());
         let mapped = FACTS.finish_reasons.reason(&raw);
         self.close_blocks(CallEnd::Finish(mapped), sink);
-        sink.finish(mapped, &raw);
+        if !raw.is_empty() {
+            sink.finish(mapped, &raw);
+        }
     }
 
     #[inline]

@@ -185,6 +185,7 @@ impl State {
             && let Ok(counts) = Counts::read(&FACTS.usage, usage)
         {
             sink.usage(&counts, usage);
+            sink.says_whole();
         }
         self.close(sink);
         let raw = end.finish_reason.map(|reason| reason.text()).unwrap_or_default();
@@ -250,6 +251,7 @@ impl State {
                 self.whole_calls(calls, sink)?;
             }
         }
+        sink.says_whole();
         self.end(end, sink);
         Ok(())
     }

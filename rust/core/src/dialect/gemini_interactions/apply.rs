@@ -187,6 +187,7 @@ impl State {
         if let Some(status) = status {
             self.finish(&status, error, sink);
         }
+        sink.says_whole();
         sink.end();
         Ok(())
     }

@@ -161,6 +161,7 @@ impl State {
             }
         }
         let mut reason = None;
+        let said = sink.said();
         let begins = self.is_empty();
         for choice in first.into_iter().chain(followed) {
             self.choice(choice, begins, sink);
@@ -181,6 +182,9 @@ impl State {
         let own_usage = || first.and_then(|choice| choice.usage);
         if let Some(usage) = chunk.usage.or_else(vendor_usage).or_else(own_usage) {
             sink.merge_usage(Some(usage), &FACTS.usage);
+            if sink.said() == said {
+                sink.counted(usage, &FACTS.usage);
+            }
         } else if let (Some(rare), false) = (&chunk.rare, sink.has_usage_record())
             && let Some(timings) = rare.timings
             && let Ok(counts) = Counts::read(&TIMINGS, timings)
@@ -190,6 +194,7 @@ impl State {
         if chunk.whole && first.is_some_and(|choice| !choice.has_delta && choice.message.is_some())
         {
             self.close(sink);
+            sink.says_whole();
             sink.end();
         }
     }
@@ -509,7 +514,12 @@ impl State {
         let _ = Reader::trusted(json).maybe_object(|reader, key| {
             match key {
                 "id" => audio.id = reader.opt_raw()?.map(str::to_owned).or(audio.id.take()),
-                "expires_at" => audio.expires_at = reader.opt_raw()?.map(str::to_owned),
+                "expires_at" => {
+                    audio.expires_at = reader.opt_raw()?.map(str::to_owned);
+                    if audio.expires_at.is_some() {
+                        sink.says_whole();
+                    }
+                }
                 "transcript" => said = reader.filled_string()?,
                 "data" => {
                     if let Some(data) = reader.filled_string()?

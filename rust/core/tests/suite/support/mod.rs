@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use deltafold::contract::{Delta, Output, Payload, TextAttributes, Usage};
 use deltafold::decoder::{Decoder, Options};
 use deltafold::dialect::ERROR_TABLES;
-use deltafold::emit::StreamOptions;
+use deltafold::emit::{StreamOptions, WholeEnds};
 use deltafold::fold::{MessageAssembler, Part};
 use deltafold::framing::Framing;
 use deltafold::limits::Limits;
@@ -60,6 +60,7 @@ pub fn options(specification: &str) -> Options {
         response: Response::from_status(ERROR_TABLES, 200),
         choice: 0,
         joined_choices: false,
+        whole_ends: WholeEnds::Signed,
         provider_raw: false,
         logprobs: false,
         tool_names: None,

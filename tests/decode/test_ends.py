@@ -105,7 +105,6 @@ def test_the_error_names_the_setting() -> None:
     [
         (CHAT, DONE),
         (CHAT, chunk({"role": "assistant", "content": ""}) + DONE),
-        (CHAT, usage(COUNTS, role="assistant") + DONE),
         (ANTHROPIC, STOP),
         (ANTHROPIC, message_start() + STOP),
         (GEMINI, DONE),
@@ -169,6 +168,13 @@ def test_another_sign_says_that_the_answer_is_whole(
 def test_a_whole_body_without_a_finish_reason_is_an_answer(dialect: str, body: Wire) -> None:
     message = deltafold.fold(json.dumps(body).encode(), dialect)
     assert message.text == "Tide"
+
+
+def test_an_empty_answer_that_was_counted_is_whole() -> None:
+    message = deltafold.fold(usage(COUNTS, role="assistant", content="") + DONE, CHAT)
+    assert not message.parts
+    with pytest.raises(ModelError, match="without any sign"):
+        deltafold.fold(usage(COUNTS, role="assistant", content=""), CHAT)
 
 
 def test_a_finish_reason_in_camel_case_is_read() -> None:

@@ -10,9 +10,10 @@ use super::delta_emitter::Phase;
 use super::emitter::{Emitter, EmitterSink};
 use super::options::WholeEnds;
 use super::parts::PartHandle;
+use super::warnings::MAX_NAME;
 use super::whole_sign::{Said, WholeSign};
 use crate::contract::{ErrorCode, Failure, FinishReason, Payload};
-use crate::facts::UsageTable;
+use crate::facts::{Ending, FinishReasons, UsageTable};
 use crate::json::ObjectWriter;
 
 /// Callback that emits the content of other layers before the parts and calls of a message are ended.
@@ -23,6 +24,34 @@ impl EmitterSink<'_> {
     pub fn finish(&mut self, reason: FinishReason, raw: &str) {
         self.keep_frame_for_end();
         self.emitter.finish = Some((reason, raw.to_owned()));
+    }
+
+    /// Return the meaning of a finish word, by the protocol's own table first.  An unknown word is `Other`, with a warning.
+    pub fn ending(&mut self, own: &FinishReasons, word: &str) -> Ending {
+        let known = self.options().response.vocabulary.ending(own, word);
+        known.unwrap_or_else(|| {
+            if !word.is_empty() {
+                let word: String = word.chars().take(MAX_NAME).collect();
+                let message = format!("unknown finish reason {word:?}");
+                self.warn("unknown_finish_reason", &message, None);
+            }
+            Ending::Finish(FinishReason::Other)
+        })
+    }
+
+    /// Take a finish word: record the finish reason, or the error that it names.
+    pub fn finish_word(&mut self, own: &FinishReasons, word: &str) -> Ending {
+        let ending = self.ending(own, word);
+        match ending {
+            Ending::Finish(reason) => self.finish(reason, word),
+            Ending::Failure(code) => {
+                let message = format!("the provider ended the answer with {word}");
+                let mut failure = Failure::new(code, message.into());
+                failure.provider_code = Some(word.into());
+                self.defer_error(failure);
+            }
+        }
+        ending
     }
 
     /// Record the finish reason of an answer that ends without one.
@@ -38,8 +67,7 @@ impl EmitterSink<'_> {
     /// Take a usage record of an event that brought no content.  If it has counts, the answer is whole unless content follows.
     pub(crate) fn counted(&mut self, record: &str, table: &UsageTable) {
         let has_counts = Counts::read(table, record).is_ok_and(|counts| !counts.is_empty());
-        let is_open = self.emitter.whole != WholeSign::Given && self.emitter.deltas.next_part > 0;
-        if is_open && has_counts {
+        if self.emitter.whole != WholeSign::Given && has_counts {
             self.emitter.whole = WholeSign::Counted(self.said());
         }
     }
@@ -215,10 +243,10 @@ impl EmitterSink<'_> {
         if self.ended() {
             return;
         }
-        let is_allowed =
-            self.options().whole_ends == WholeEnds::Any && self.emitter.deltas.next_part > 0;
+        let has_content = self.emitter.deltas.next_part > 0;
+        let is_signed = self.options().whole_ends == WholeEnds::Any || self.is_whole();
         let is_implied = self.emitter.implied_finish.is_some();
-        let is_whole = closed && (is_allowed || is_implied || self.is_whole());
+        let is_whole = closed && (is_implied || (is_signed && has_content));
         if self.emitter.deferred.is_some() || self.finished() || is_whole {
             self.end(before);
         } else {

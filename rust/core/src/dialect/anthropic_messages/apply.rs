@@ -112,7 +112,7 @@ impl Protocol for State {
 
 fn finish(reason: Str<'_>, sink: &mut DeltaSink<'_>) {
     let raw = reason.unescaped();
-    sink.finish(FACTS.finish_reasons.reason(&raw), &raw);
+    sink.finish_word(&FACTS.finish_reasons, &raw);
 }
 
 impl State {
@@ -151,7 +151,10 @@ impl State {
             if let Some(mut block) = last {
                 // In a whole body, only the stop reason tells whether the last block was cut.
                 let how = match stop_reason.filter(|_| whole) {
-                    Some(reason) => CallEnd::Finish(FACTS.finish_reasons.reason(&reason.text())),
+                    Some(reason) => {
+                        let ending = sink.ending(&FACTS.finish_reasons, &reason.text());
+                        CallEnd::Finish(ending.reason())
+                    }
                     None => CallEnd::Provider,
                 };
                 Self::end_block(&mut block, how, sink);

@@ -189,7 +189,7 @@ impl State {
         }
         self.close(sink);
         let raw = end.finish_reason.map(|reason| reason.text()).unwrap_or_default();
-        match FACTS.finish_reasons.ending(&raw) {
+        match sink.ending(&FACTS.finish_reasons, &raw) {
             Ending::Finish(_) if raw.is_empty() => {}
             Ending::Finish(reason) => sink.finish(reason, &raw),
             Ending::Failure(code) => {

@@ -135,5 +135,5 @@ fn usage(line: &str, sink: &mut DeltaSink<'_>) -> bool {
 
 fn finish(reason: Str<'_>, sink: &mut DeltaSink<'_>) {
     let raw = reason.text();
-    sink.finish(FACTS.finish_reasons.reason(&raw), &raw);
+    sink.finish_word(&FACTS.finish_reasons, &raw);
 }

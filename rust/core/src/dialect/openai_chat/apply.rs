@@ -16,7 +16,6 @@ use crate::emit::{CallEnd, Counts, PartHandle, PartKind};
 use crate::facts::Ending;
 use crate::json::{self, Kind, Reader, Result, Str};
 use crate::limits::Limits;
-use crate::provider_error::ErrorObject;
 use crate::sink::DeltaSink;
 use crate::template::is_one_line;
 
@@ -275,18 +274,8 @@ impl State {
     fn finish(&mut self, reason: Str<'_>, sink: &mut DeltaSink<'_>) {
         let raw = reason.unescaped();
         self.send_thinking_state(sink);
-        match FACTS.finish_reasons.ending(&raw) {
-            Ending::Finish(reason) => {
-                sink.end_calls(CallEnd::Finish(reason));
-                sink.finish(reason, &raw);
-            }
-            Ending::Failure(code) => {
-                let mut failure = ErrorObject::from_message("the provider ran out of capacity")
-                    .failure(&sink.options().response, "");
-                failure.code = code;
-                failure.provider_code = Some(raw.into());
-                sink.defer_error(failure);
-            }
+        if let Ending::Finish(reason) = sink.finish_word(&FACTS.finish_reasons, &raw) {
+            sink.end_calls(CallEnd::Finish(reason));
         }
     }
 

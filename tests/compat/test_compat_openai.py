@@ -45,6 +45,7 @@ LISTED: Final[dict[str, dict[str, str]]] = {
         "keep-alives": "an event without data is skipped; the SDK fails to parse it",
         "llama-cpp-error-field": ERROR_FIELD,
         "no-final-blank-line": LAST_EVENT,
+        "no-finish-reason-call": CUT,
     },
     "openai-responses": {
         "args-ciphertext-cut": CUT,

@@ -334,8 +334,6 @@ def test_a_stream_that_said_its_finish_reason_is_whole_without_an_end_marker(
 CALL = call_chunk('{"x":1}', name="f", index=0, id="a")
 
 FINISHES: dict[str, tuple[bytes, FinishReason, str | None]] = {
-    "absent": (said("x") + DONE, FinishReason.OTHER, None),
-    "absent after a call": (CALL + DONE, FinishReason.TOOL_CALLS, None),
     "stop with calls": (CALL + finish("stop") + DONE, FinishReason.TOOL_CALLS, "stop"),
     "length with calls": (CALL + finish("length") + DONE, FinishReason.LENGTH, "length"),
     "twice": (said("x") + finish("length") + finish("stop") + DONE, FinishReason.LENGTH, "length"),

@@ -301,8 +301,6 @@ def test_the_stop_reason_is_mapped_and_kept(raw: str, reason: FinishReason) -> N
         ("length", FinishReason.LENGTH),
         ("load", FinishReason.STOP),
         ("unload", FinishReason.STOP),
-        ("", FinishReason.OTHER),
-        (None, FinishReason.OTHER),
         ("something_new", FinishReason.OTHER),
     ],
 )
@@ -312,9 +310,8 @@ def test_the_done_reason_is_mapped_and_kept(raw: str | None, reason: FinishReaso
     assert message.meta.raw_finish_reason == (raw or None)
 
 
-@pytest.mark.parametrize("raw", ["stop", "", None])
-def test_a_plain_end_after_calls_is_tool_calls(raw: str | None) -> None:
-    _, message = everywhere(OLLAMA, said("", tool_calls=[called({})]) + done(raw))
+def test_a_plain_end_after_calls_is_tool_calls() -> None:
+    _, message = everywhere(OLLAMA, said("", tool_calls=[called({})]) + done("stop"))
     assert message.meta.finish_reason == FinishReason.TOOL_CALLS
 
 

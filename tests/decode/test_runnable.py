@@ -61,6 +61,9 @@ STATES: Final[dict[str, tuple[str, ...]]] = {
 }
 
 
+COUNTS: Final[Wire] = {"prompt_tokens": 9, "completion_tokens": 3}
+
+
 @dataclass(frozen=True)
 class Ending:
     """Ending of a stream, and whether it marks the message as finished."""
@@ -144,7 +147,8 @@ def _endings_of_chat(done: bytes = DONE) -> dict[str, Ending]:
     endings = {word: Ending(finish(word) + done, word in finished) for word in (*finished, *words)}
     error = event({"error": {"message": "busy", "code": 503}})
     return endings | {
-        "the end marker alone": Ending(DONE, finished=True),
+        "the end marker alone": Ending(DONE, finished=False),
+        "usage, then the end marker": Ending(chunk({}, usage=COUNTS) + DONE, finished=True),
         "the end of the body": Ending(b"", finished=False),
         "an error event": Ending(error, finished=False),
         "a reason, then the end of the body": Ending(finish("stop"), finished=True),
@@ -181,7 +185,7 @@ def _endings_of_anthropic() -> dict[str, Ending]:
             word: Ending(wire(_anthropic_ending(word)), finished)
             for word, finished in ANTHROPIC_WORDS.items()
         },
-        "message_stop alone": Ending(anthropic("message_stop"), finished=True),
+        "message_stop alone": Ending(anthropic("message_stop"), finished=False),
         "the end of the body": Ending(b"", finished=False),
         "an error event": Ending(error, finished=False),
         "another message": Ending(
@@ -235,7 +239,7 @@ def _endings_of_cohere() -> dict[str, Ending]:
         word: Ending(typed("message-end", delta={"finish_reason": word}), finished)
         for word, finished in words.items()
     } | {
-        "an end event without a reason": Ending(typed("message-end", delta={}), finished=True),
+        "an end event without a reason": Ending(typed("message-end", delta={}), finished=False),
         "the end of the body": Ending(b"", finished=False),
     }
 
@@ -315,6 +319,9 @@ ABANDONING: Final = frozenset({"another message"})
 FORBIDDING: Final = frozenset(
     {
         "the end of the body",
+        "the end marker alone",
+        "message_stop alone",
+        "an end event without a reason",
         "an error event",
         "an error beside choices",
         "an exception",

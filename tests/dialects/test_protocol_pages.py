@@ -206,6 +206,9 @@ def body_with(protocol: str, path: str, count: int) -> Wire:
     return BODIES[protocol](FINISHED[protocol]) | ({member: record} if member else record)
 
 
+GENERAL_WORDS: Final = {"api_error", "server_error", "internal_server_error"}
+"""Words that gateways write for a failure of any kind."""
+
 FINISHED: Final = {
     name: next(word for protocol, word, _ in finish_words() if protocol == name) for name in BODIES
 }
@@ -222,7 +225,48 @@ def test_a_count_is_read_from_the_member_of_its_row(protocol: str, column: str, 
 
 @pytest.mark.parametrize(("word", "code"), list(error_words()))
 def test_an_error_word_has_the_code_of_its_row(word: str, code: str) -> None:
-    assert refused(400, {"code": word, "message": "x"}) == code
+    status = 500 if word in GENERAL_WORDS else 400
+    assert refused(status, {"code": word, "message": "x"}) == code
+
+
+@pytest.mark.parametrize("word", sorted(GENERAL_WORDS))
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        (400, "invalid_request"),
+        (401, "authentication"),
+        (403, "permission"),
+        (404, "not_found"),
+        (413, "invalid_request"),
+        (422, "invalid_request"),
+        (429, "rate_limited"),
+    ],
+)
+def test_a_status_of_the_caller_beats_a_word_for_any_failure(
+    status: int, code: str, word: str
+) -> None:
+    assert refused(status, {"type": word, "message": "x"}) == code
+    assert refused(status, {"code": "provider_response_error", "type": word}) == code
+
+
+@pytest.mark.parametrize(("status", "code"), [(500, "server_error"), (503, "overloaded")])
+def test_a_failure_of_the_server_beats_a_bare_invalid_request(status: int, code: str) -> None:
+    assert refused(status, {"type": "invalid_request_error", "message": "x"}) == code
+    specific = {"type": "invalid_request_error", "code": "context_length_exceeded"}
+    assert refused(status, specific) == "context_length_exceeded"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "image input is not supported - hint: you may need to provide the mmproj",
+        "Failed to parse tool call arguments as JSON: [json.exception.parse_error.101]",
+        "Failed to parse messages: Missing 'role'",
+    ],
+)
+def test_a_mistake_of_the_caller_with_status_500_is_one(message: str) -> None:
+    error = {"code": 500, "type": "server_error", "message": message}
+    assert refused(500, error) == "invalid_request"
 
 
 @pytest.mark.parametrize("row", codes(), ids=lambda row: row["code"])

@@ -516,7 +516,9 @@ def test_a_tool_that_had_to_be_renamed_is_called_by_its_own_name(server: ReplayS
         renamed = body["tools"][0]["function"]["name"]
         assert renamed != tool.name
         call = {"index": 0, "id": "c1", "function": {"name": renamed, "arguments": "{}"}}
-        server.queue(Recording.of(b"data: " + chunk(tool_calls=[call]) + b"\n\ndata: [DONE]\n\n"))
+        said = b"data: " + chunk(tool_calls=[call]) + b"\n\n"
+        end = b'data: {"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}\n\n'
+        server.queue(Recording.of(said + end + b"data: [DONE]\n\n"))
         message = model.send_message_sync("Hello", [tool])
     assert [call.tool_name for call in message.tool_calls] == [tool.name]
 

@@ -95,6 +95,8 @@ class Model(Streaming, Generic[ConfigT]):
         markup: how the model writes reasoning and tool calls in plain text, one of
             `deltafold.markup_names()`.
         starts_in_thinking: whether the prompt opens the thinking, so that the text begins inside.
+        ends_without_reason: whether the service sends no finish reason, so that an end mark or a
+            body that was closed ends a whole answer; None is what the vendor's row says.
         telemetry: is told of each call; None is what `deltafold.otel.instrument()` has set.
 
     Raises:
@@ -124,6 +126,7 @@ class Model(Streaming, Generic[ConfigT]):
         hooks: Hooks | None = None,
         markup: str | None = None,
         starts_in_thinking: bool = False,
+        ends_without_reason: bool | None = None,
         telemetry: Telemetry | None = None,
     ) -> None:
         self.dialect: str = self.row.name
@@ -160,11 +163,13 @@ class Model(Streaming, Generic[ConfigT]):
         )
         self._hooks = hooks or Hooks()
         self._telemetry = telemetry
-        self._markup: DecoderOptions = {}
+        self._decoding: DecoderOptions = {}
         if markup is not None or starts_in_thinking:
-            self._markup = {"markup": markup, "starts_in_thinking": starts_in_thinking}
+            self._decoding = {"markup": markup, "starts_in_thinking": starts_in_thinking}
+        if self._vendor.ends_without_reason if ends_without_reason is None else ends_without_reason:
+            self._decoding["ends_without_reason"] = True
         self._specification = f"{self.dialect}+{markup}" if markup else self.dialect
-        Decoder(self.dialect, **self._markup)
+        Decoder(self.dialect, **self._decoding)
 
     def _check_config(self, fields: Mapping[str, object]) -> ConfigT:
         return cast("ConfigT", self._config_class.model_validate(fields))
@@ -428,7 +433,7 @@ class Model(Streaming, Generic[ConfigT]):
             written.streamed,
             encoded(body, written.sources, opaque=caller.sdk is not None),
         )
-        options: DecoderOptions = {"model_id": model_id, **self._markup}
+        options: DecoderOptions = {"model_id": model_id, **self._decoding}
         if metadata.run_id is not None:
             options["run_id"] = metadata.run_id
         if asks_for_logprobs(body):

@@ -39,6 +39,8 @@ class Vendor:
         follows_schema: whether the models can be held to a schema by the dialect's mechanism.
         schema_beside_tools: whether one request can have a schema and tools.
         takes_tool_choice: whether a request can ask for a call of a tool.
+        ends_without_reason: whether its answers have no finish reason, so that an end mark, or a
+            body that was closed, ends a whole one.
         sources: origins of the row: URLs of public documentation, "recording", or files of packages
             that hold the same facts.
         checked: month in which the row was compared with its sources, as "YYYY-MM".
@@ -59,6 +61,7 @@ class Vendor:
     follows_schema: bool = True
     schema_beside_tools: bool = True
     takes_tool_choice: bool = True
+    ends_without_reason: bool = False
     sources: tuple[str, ...] = ()
     checked: str = ""
 

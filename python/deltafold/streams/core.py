@@ -78,6 +78,7 @@ class ChoicesOptions(TypedDict, total=False):
     tool_names: Mapping[str, str] | None
     provider_raw: bool
     logprobs: bool
+    ends_without_reason: bool
     limits: Limits | None
     clock: Callable[[], datetime] | None
 

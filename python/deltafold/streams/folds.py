@@ -40,7 +40,7 @@ def fold(
 
     A body in one piece is folded with the GIL released.
 
-    >>> deltafold.fold(body, "anthropic-messages").text
+    >>> deltafold.fold(body, "openai-chat").text
 
     Raises:
         ModelError: the stream ended in an error; `partial_message` has what came before.

@@ -9,8 +9,8 @@ use deltafold::contract::Delta;
 use deltafold::decoder::{Decoder, Options};
 use deltafold::dialect::choices::Followed;
 use deltafold::dialect::protocol::{Frame, Protocol, Wanted};
-use deltafold::dialect::{ERROR_TABLES, anthropic_messages, gemini, openai_chat, openai_responses};
-use deltafold::emit::StreamOptions;
+use deltafold::dialect::{VOCABULARY, anthropic_messages, gemini, openai_chat, openai_responses};
+use deltafold::emit::{StreamOptions, WholeEnds};
 use deltafold::encode::{self, Encoder, Settings};
 use deltafold::fold::{FoldingOutput, MessageAssembler, Part};
 use deltafold::framing;
@@ -85,9 +85,10 @@ pub fn options(dialect: &str) -> Option<Options> {
         run_id: "run".into(),
         model_id: None,
         request_id: None,
-        response: Response::from_status(ERROR_TABLES, 200),
+        response: Response::from_status(VOCABULARY, 200),
         choice: 0,
         joined_choices: false,
+        whole_ends: WholeEnds::Signed,
         provider_raw: false,
         logprobs: false,
         tool_names: None,

@@ -302,10 +302,11 @@ impl<'a> DeltaSink<'a> {
         self.below.end(&mut |below, how| settle(markup, how, below));
     }
 
-    /// End the stream at the end of the body.  Without a finish reason it ends in the failure `lost`.
-    pub fn end_of_body(&mut self, lost: Failure<Box<str>>) {
+    /// End the stream at the end of the body, which was `closed` or broke off.  Without a finish reason or, if it was closed,
+    /// another sign of a whole answer, it ends in the failure `lost`.
+    pub fn end_of_body(&mut self, lost: Failure<Box<str>>, closed: bool) {
         let markup = &mut self.markup;
-        self.below.end_of_body(lost, &mut |below, how| settle(markup, how, below));
+        self.below.end_of_body(lost, closed, &mut |below, how| settle(markup, how, below));
     }
 }
 

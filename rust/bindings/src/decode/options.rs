@@ -9,7 +9,7 @@ use std::sync::{Arc, LazyLock};
 
 use deltafold::decoder::Options;
 use deltafold::dialect::{self, REGISTRY, Shapes};
-use deltafold::emit::StreamOptions;
+use deltafold::emit::{StreamOptions, WholeEnds};
 use deltafold::markup::{self, FAMILIES, Wanted};
 use deltafold::provider_error::FIRST_REFUSAL;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -113,6 +113,9 @@ macro_rules! keywords {
             provider_raw: bool = false,
             ///    logprobs: attach log probabilities to the text deltas.
             logprobs: bool = false,
+            ///    ends_without_reason: true if the service sends no finish reason: an end mark, or a body that was closed
+            ///        without a failure, then ends a whole answer, with a warning.
+            ends_without_reason: bool = false,
             ///    limits: bounds; see `Limits`.
             limits: Option<Bound<'py, Limits>> = None,
             ///    clock: returns the aware datetime of the deltas, called once per feed; by default the UTC clock of the
@@ -242,6 +245,7 @@ impl<'py> Given<'py> {
             response,
             choice,
             joined_choices,
+            whole_ends: if self.ends_without_reason { WholeEnds::Any } else { WholeEnds::Signed },
             provider_raw: self.provider_raw,
             logprobs: self.logprobs,
             tool_names: self.tool_names.map(own_names),

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use deltafold::dialect::ERROR_TABLES;
+use deltafold::dialect::VOCABULARY;
 use deltafold::provider_error::{self, Response};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -38,7 +38,7 @@ pub(crate) fn response(
 
 fn read(status: u16, headers: &[(Cow<'_, str>, Cow<'_, str>)], now: Option<f64>) -> Response {
     let borrowed = headers.iter().map(|(name, value)| (name.as_ref(), value.as_ref()));
-    Response::new(ERROR_TABLES, status, borrowed, now)
+    Response::new(VOCABULARY, status, borrowed, now)
 }
 
 /// Return a name or a value of the wire.  Bytes that are not UTF-8 are read as ISO 8859-1.  Source: RFC 9110, section 5.5.
@@ -117,5 +117,5 @@ pub(crate) fn seconds_until_reset(text: &Bound<'_, PyString>, now: f64) -> PyRes
 #[pyfunction]
 pub(crate) fn error_code_from_word(word: &Bound<'_, PyString>) -> PyResult<Option<&'static str>> {
     let word = text::from_outside(word)?;
-    Ok(ERROR_TABLES.code(&word).map(deltafold::contract::ErrorCode::as_str))
+    Ok(VOCABULARY.code(&word).map(deltafold::contract::ErrorCode::as_str))
 }

@@ -407,7 +407,7 @@ impl Core {
         let mut said_nothing = said_nothing.into_iter();
         sinks.each(|sink| match said_nothing.next() {
             Some(true) => sink.error(unnamed.clone()),
-            Some(false) | None => sink.end_of_body(lost.clone()),
+            Some(false) | None => sink.end_of_body(lost.clone(), true),
         });
     }
 
@@ -425,7 +425,7 @@ impl Core {
             if sink.finished() {
                 sink.warn("failed_after_finish", failure.message.as_deref().unwrap_or(""), None);
             }
-            sink.end_of_body(failure.clone());
+            sink.end_of_body(failure.clone(), false);
         });
     }
 }

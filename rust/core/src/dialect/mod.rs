@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::facts::Facts;
 use crate::framing::{Bytes, Framing};
 use crate::json::Result;
-use crate::provider_error::ErrorTables;
+use crate::provider_error::Vocabulary;
 use crate::sink::Sinks;
 use crate::template::{self, Template};
 use protocol::{Protocol, ProtocolDriver};
@@ -47,7 +47,7 @@ pub struct Dialect {
 
 type EventTemplate<P> = <P as Protocol>::EventTemplate;
 
-/// Define the rows and the code that follows from them: [`REGISTRY`], [`ERROR_TABLES`], [`State`] and its dispatch.
+/// Define the rows and the code that follows from them: [`REGISTRY`], [`VOCABULARY`], [`State`] and its dispatch.
 macro_rules! registry {
     ($($(#[$doc:meta])* $name:literal, $framing:ident => $protocol:ident($module:ident),)+) => {
         /// Every dialect.
@@ -59,8 +59,8 @@ macro_rules! registry {
             state: || State::$protocol(Box::default()),
         }),+];
 
-        /// The words of every dialect that name an error.
-        pub const ERROR_TABLES: ErrorTables = ErrorTables(&[$(&$module::facts::FACTS.errors),+]);
+        /// The words of every dialect that name an error or an end.
+        pub const VOCABULARY: Vocabulary = Vocabulary(&[$(&$module::facts::FACTS),+]);
 
         /// The state of one stream's dialect.  Boxed, because the largest is ten times the smallest and its owner is moved.
         #[derive(Clone, Debug, PartialEq)]

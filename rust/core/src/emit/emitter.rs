@@ -9,6 +9,7 @@ use super::delta_emitter::{DeltaEmitter, Phase};
 use super::options::StreamOptions;
 use super::parts::{Part, PartHandle};
 use super::usage_record::UsageRecord;
+use super::whole_sign::WholeSign;
 use crate::contract::{ErrorCode, Failure, FinishReason, Laws, Output, Usage, Warnings};
 use crate::json::Str;
 use crate::provider_error::ErrorObject;
@@ -32,6 +33,7 @@ pub struct Emitter {
     /// Usage records of the provider, merged.
     pub(super) usage_record: Option<Box<UsageRecord>>,
     pub(super) finish: Option<(FinishReason, String)>,
+    pub(super) whole: WholeSign,
     pub(super) deferred: Option<Box<Failure<Box<str>>>>,
     pub(super) refused: bool,
     /// The finish reason of an answer without one, and its word.
@@ -73,6 +75,7 @@ impl Emitter {
             usage_beside: None,
             usage_record: None,
             finish: None,
+            whole: WholeSign::Missing,
             deferred: None,
             refused: false,
             implied_finish: None,

@@ -20,12 +20,14 @@ mod usage;
 mod usage_record;
 mod warnings;
 mod whole_parts;
+mod whole_sign;
 
 pub use call::{CallEnd, CallHandle};
 pub use counts::Counts;
 pub(crate) use digest::Digest;
 pub use emitter::{Emitter, EmitterSink};
-pub use options::StreamOptions;
+pub use options::{StreamOptions, WholeEnds};
 pub use parts::{PartHandle, PartKind};
 pub(crate) use text::missing_suffix;
 pub use whole_parts::ImageContent;
+pub(crate) use whole_sign::Said;

@@ -23,6 +23,8 @@ pub struct StreamOptions {
     pub choice: u64,
     /// All answers of the stream are pieces of the one to decode.
     pub joined_choices: bool,
+    /// Ends that make an answer whole.
+    pub whole_ends: WholeEnds,
     /// Attach the JSON of a frame to its first delta.
     pub provider_raw: bool,
     /// Attach log probabilities to text deltas.
@@ -39,4 +41,13 @@ impl StreamOptions {
         let names = self.tool_names.as_deref();
         names.and_then(|names| names.get(name)).map_or(name, |own| own)
     }
+}
+
+/// The ends that make an answer whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WholeEnds {
+    /// A finish reason or another sign of the protocol.
+    Signed,
+    /// An end mark or a closed body too, because the service sends no sign.
+    Any,
 }

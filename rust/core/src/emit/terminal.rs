@@ -5,10 +5,15 @@
 //! Law: all parts and calls end before the terminal.
 
 use super::call::CallEnd;
+use super::counts::Counts;
 use super::delta_emitter::Phase;
 use super::emitter::{Emitter, EmitterSink};
+use super::options::WholeEnds;
 use super::parts::PartHandle;
+use super::warnings::MAX_NAME;
+use super::whole_sign::{Said, WholeSign};
 use crate::contract::{ErrorCode, Failure, FinishReason, Payload};
+use crate::facts::{Ending, FinishReasons, UsageTable};
 use crate::json::ObjectWriter;
 
 /// Callback that emits the content of other layers before the parts and calls of a message are ended.
@@ -21,9 +26,65 @@ impl EmitterSink<'_> {
         self.emitter.finish = Some((reason, raw.to_owned()));
     }
 
+    /// Return the meaning of a finish word, by the protocol's own table first.  An unknown word is `Other`, with a warning.
+    pub fn ending(&mut self, own: &FinishReasons, word: &str) -> Ending {
+        let known = self.options().response.vocabulary.ending(own, word);
+        known.unwrap_or_else(|| {
+            if !word.is_empty() {
+                let word: String = word.chars().take(MAX_NAME).collect();
+                let message = format!("unknown finish reason {word:?}");
+                self.warn("unknown_finish_reason", &message, None);
+            }
+            Ending::Finish(FinishReason::Other)
+        })
+    }
+
+    /// Take a finish word: record the finish reason, or the error that it names.
+    pub fn finish_word(&mut self, own: &FinishReasons, word: &str) -> Ending {
+        let ending = self.ending(own, word);
+        match ending {
+            Ending::Finish(reason) => self.finish(reason, word),
+            Ending::Failure(code) => {
+                let message = format!("the provider ended the answer with {word}");
+                let mut failure = Failure::new(code, message.into());
+                failure.provider_code = Some(word.into());
+                self.defer_error(failure);
+            }
+        }
+        ending
+    }
+
     /// Record the finish reason of an answer that ends without one.
     pub fn imply_finish(&mut self, reason: FinishReason, raw: &'static str) {
         self.emitter.implied_finish = Some((reason, raw));
+    }
+
+    /// Record a sign that the answer is whole, which may end without a finish reason then.
+    pub fn says_whole(&mut self) {
+        self.emitter.whole = WholeSign::Given;
+    }
+
+    /// Take a usage record of an event that brought no content.  If it has counts, the answer is whole unless content follows.
+    pub(crate) fn counted(&mut self, record: &str, table: &UsageTable) {
+        let has_counts = Counts::read(table, record).is_ok_and(|counts| !counts.is_empty());
+        if self.emitter.whole != WholeSign::Given && has_counts {
+            self.emitter.whole = WholeSign::Counted(self.said());
+        }
+    }
+
+    /// Return how much content there is.  It grows with each event that brings some.
+    pub(crate) fn said(&self) -> Said {
+        let Emitter { deltas, calls, .. } = &*self.emitter;
+        Said { bytes: deltas.message_bytes, state: deltas.state_bytes, calls: calls.len() }
+    }
+
+    /// Return true if the answer is whole without a finish reason.
+    fn is_whole(&self) -> bool {
+        match self.emitter.whole {
+            WholeSign::Missing => false,
+            WholeSign::Given => true,
+            WholeSign::Counted(said) => said == self.said(),
+        }
     }
 
     /// Return true after a finish reason.
@@ -99,6 +160,14 @@ impl EmitterSink<'_> {
             Some((_, raw)) if raw.is_empty() && implied.is_some() => implied,
             given => given.or(implied),
         };
+        if finish.is_none() && !self.is_whole() {
+            if self.options().whole_ends == WholeEnds::Signed {
+                let failure = self.cut_before_mark();
+                return self.error(failure, before);
+            }
+            let message = "the answer ended without a finish reason (ends_without_reason)";
+            self.warn("no_finish_reason", message, None);
+        }
         let (reason, raw) = match finish {
             Some((reason, raw)) => (Some(reason), Some(raw).filter(|raw| !raw.is_empty())),
             None => (None, None),
@@ -135,6 +204,20 @@ impl EmitterSink<'_> {
         deltas.phase = Phase::Ended;
     }
 
+    /// Return the failure of an answer with an end mark, but without a sign that it is whole.
+    #[cold]
+    fn cut_before_mark(&self) -> Failure<Box<str>> {
+        if self.emitter.deltas.next_part == 0 {
+            let message = "the stream has an end mark, but no answer before it";
+            let mut failure = Failure::new(ErrorCode::ProtocolError, message.into());
+            failure.retryable = Some(true);
+            return failure;
+        }
+        let message = "the stream has an end mark, but no finish reason and no last usage record before it, as if it was cut; \
+                       where a service never sends one, set ends_without_reason=True for its vendor, Model or Decoder";
+        Failure::new(ErrorCode::ConnectionLost, message.into())
+    }
+
     /// Warn if the finish reason forbids that calls run, or if no table states whether they may.
     fn warn_of_calls(&mut self, reason: FinishReason, raw: Option<&str>) {
         let word = raw.unwrap_or(reason.as_str());
@@ -149,13 +232,22 @@ impl EmitterSink<'_> {
 
     /// End the stream at the end of the body.
     ///
-    /// With a finish reason or a deferred error the stream ends as at its end marker.  Otherwise it ends in the failure
-    /// `lost`.
-    pub(crate) fn end_of_body(&mut self, lost: Failure<Box<str>>, before: BeforeEnd<'_, Self>) {
+    /// With a finish reason or a deferred error the stream ends as at its end marker, and where the body was `closed`, with
+    /// another sign too.  Otherwise it ends in the failure `lost`.
+    pub(crate) fn end_of_body(
+        &mut self,
+        lost: Failure<Box<str>>,
+        closed: bool,
+        before: BeforeEnd<'_, Self>,
+    ) {
         if self.ended() {
             return;
         }
-        if self.emitter.deferred.is_some() || self.finished() {
+        let has_content = self.emitter.deltas.next_part > 0;
+        let is_signed = self.options().whole_ends == WholeEnds::Any || self.is_whole();
+        let is_implied = self.emitter.implied_finish.is_some();
+        let is_whole = closed && (is_implied || (is_signed && has_content));
+        if self.emitter.deferred.is_some() || self.finished() || is_whole {
             self.end(before);
         } else {
             self.error(lost, before);

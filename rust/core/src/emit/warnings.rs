@@ -8,7 +8,7 @@ use super::emitter::{Emitter, EmitterSink};
 use crate::json::{Carry, ObjectWriter, Str};
 
 /// Maximum characters of an unknown name in its warning.
-const MAX_NAME: usize = 100;
+pub(super) const MAX_NAME: usize = 100;
 
 /// The warning of answers that are not followed.  A dialect has one message of it.
 const OTHER_CHOICES: &str = "other_choices";

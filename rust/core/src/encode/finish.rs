@@ -3,7 +3,7 @@
 use super::draft::Draft;
 use super::writer::Ending;
 use crate::contract::FinishReason;
-use crate::facts::FinishReasons;
+use crate::facts::{self, FinishReasons};
 
 /// Return the word to write: the source's own if the target knows it for the same reason, else the word of the table.
 ///
@@ -12,16 +12,17 @@ use crate::facts::FinishReasons;
 pub fn finish_word<'a>(
     draft: &mut Draft,
     ending: &Ending<'a>,
-    facts: &FinishReasons,
+    table: &FinishReasons,
     known: &[&'static str],
     implied: bool,
 ) -> &'a str {
     let own = ending.raw.filter(|raw| {
         known.contains(raw)
-            && facts.rows.iter().any(|row| row.member == ending.reason && row.words.contains(raw))
+            && table.rows.iter().any(|row| row.member == ending.reason && row.words.contains(raw))
     });
-    let word = own.or_else(|| facts.word(ending.reason, ending.has_calls)).unwrap_or("stop");
-    if !implied && ending.reason != FinishReason::ToolCalls && facts.reason(word) != ending.reason {
+    let word = own.or_else(|| table.word(ending.reason, ending.has_calls)).unwrap_or("stop");
+    let read_again = table.ending(word).map_or(FinishReason::Other, facts::Ending::reason);
+    if !implied && ending.reason != FinishReason::ToolCalls && read_again != ending.reason {
         note_reason(draft, ending);
     }
     word

@@ -62,27 +62,31 @@ pub enum Ending {
     Failure(ErrorCode),
 }
 
-impl FinishReasons {
-    /// Return the finish reason of a word, in any case.  `Other` for words that are unknown or mean that the answer failed.
-    pub fn reason(&self, word: &str) -> FinishReason {
-        let row =
-            self.rows.iter().find(|row| row.words.iter().any(|own| own.eq_ignore_ascii_case(word)));
-        row.map_or(FinishReason::Other, |row| row.member)
+impl Ending {
+    /// Return the finish reason: `Error` for an answer that failed.
+    pub fn reason(self) -> FinishReason {
+        match self {
+            Self::Finish(reason) => reason,
+            Self::Failure(_) => FinishReason::Error,
+        }
     }
+}
 
-    /// Return the finish reason of a word, or the error code of a word that means that the answer failed.
+impl FinishReasons {
+    /// Return the meaning of a word, in any case; `None` for an unknown word.
     ///
     /// ```
     /// use deltafold::contract::{ErrorCode, FinishReason};
     /// use deltafold::dialect::cohere_chat::facts::FACTS;
     /// use deltafold::facts::Ending;
-    /// assert_eq!(FACTS.finish_reasons.ending("COMPLETE"), Ending::Finish(FinishReason::Stop));
-    /// assert_eq!(FACTS.finish_reasons.ending("TIMEOUT"), Ending::Failure(ErrorCode::Timeout));
+    /// assert_eq!(FACTS.finish_reasons.ending("COMPLETE"), Some(Ending::Finish(FinishReason::Stop)));
+    /// assert_eq!(FACTS.finish_reasons.ending("TIMEOUT"), Some(Ending::Failure(ErrorCode::Timeout)));
     /// ```
-    pub fn ending(&self, word: &str) -> Ending {
-        let failure = self.failures.iter().find(|(own, _)| own.eq_ignore_ascii_case(word));
-        failure
-            .map_or_else(|| Ending::Finish(self.reason(word)), |(_, code)| Ending::Failure(*code))
+    pub fn ending(&self, word: &str) -> Option<Ending> {
+        let is = |own: &&str| own.eq_ignore_ascii_case(word);
+        let failure = self.failures.iter().find(|(own, _)| is(own)).map(|(_, code)| *code);
+        let row = || self.rows.iter().find(|row| row.words.iter().any(is));
+        failure.map(Ending::Failure).or_else(|| row().map(|row| Ending::Finish(row.member)))
     }
 
     /// Return the word to write for a finish reason; `None` if the protocol expresses it in another way.

@@ -1,13 +1,15 @@
 //! Error codes of the closed list from evidence: a provider's word, an HTTP status, a phrase of a message.
 //!
-//! The words of each protocol are in its tables, which the caller passes as [`ErrorTables`].
+//! The words of each protocol are in its tables, which the caller passes as [`Vocabulary`].
 //! Source: mapping of error codes (docs/protocols/decoding.md#errors).
 
 use crate::contract::ErrorCode;
-use crate::facts::ErrorCodes;
+use crate::facts::{Ending, Facts, FinishReasons};
 
 /// Phrases, in lower case, of messages about a prompt that is too long for the model.
-const TOO_LONG: [&str; 9] = [
+const TOO_LONG: [&str; 10] = [
+    // Gemini.
+    "exceeds the maximum number of tokens allowed",
     "prompt is too long",
     "maximum context length",
     "input is too long",
@@ -18,6 +20,15 @@ const TOO_LONG: [&str; 9] = [
     "too many total text bytes",
     // Cohere writes a count after the colon.  Without the colon this is Bedrock's phrase for throttling.
     "too many tokens:",
+];
+
+/// Phrases, in lower case, of llama-server's messages about a mistake of the caller, which it sends with status 500.
+const CALLERS_MISTAKES: [&str; 5] = [
+    "image input is not supported",
+    "audio input is not supported",
+    "failed to parse tool call arguments as json",
+    "failed to parse messages:",
+    "failed to parse tools:",
 ];
 
 /// Phrases, in lower case, of messages about reasoning or a signature that was sent back and refused.
@@ -33,27 +44,51 @@ const REPLAY_REFUSED: [&str; 6] = [
     "missing a thought_signature",
 ];
 
-/// The error codes of all protocols.
+/// The facts of all protocols, for their words.
 ///
-/// One classifier reads the words of all of them, because gateways copy the error of one protocol into the body of another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ErrorTables(pub &'static [&'static ErrorCodes]);
+/// The words of all of them are read in each protocol, because gateways copy the error and the finish word of one protocol into
+/// the body of another.
+#[derive(Clone, Copy, Debug)]
+pub struct Vocabulary(pub &'static [&'static Facts]);
 
-impl ErrorTables {
+impl PartialEq for Vocabulary {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self.0, other.0)
+    }
+}
+
+impl Vocabulary {
     /// Return the error code of a word, in any case, and `None` for an unknown word.
     ///
     /// ```
     /// use deltafold::contract::ErrorCode;
-    /// use deltafold::dialect::ERROR_TABLES;
-    /// assert_eq!(ERROR_TABLES.code("throttlingException"), Some(ErrorCode::RateLimited));
+    /// use deltafold::dialect::VOCABULARY;
+    /// assert_eq!(VOCABULARY.code("throttlingException"), Some(ErrorCode::RateLimited));
     /// ```
     pub fn code(&self, word: &str) -> Option<ErrorCode> {
         let of_gateway = || {
             let own = |names: &[&str]| names.iter().any(|own| own.eq_ignore_ascii_case(word));
             OTHER_ERRORS.iter().find(|(_, names)| own(names)).map(|(code, _)| *code)
         };
-        let known = self.0.iter().find_map(|table| table.code(word));
+        let known = self.0.iter().find_map(|facts| facts.errors.code(word));
         known.or_else(of_gateway).or_else(|| from_part(word))
+    }
+
+    /// Return the meaning of a finish word, by the protocol's own table first, and `None` for an unknown word.
+    ///
+    /// ```
+    /// use deltafold::contract::{ErrorCode, FinishReason};
+    /// use deltafold::dialect::{VOCABULARY, openai_chat::facts::FACTS};
+    /// use deltafold::facts::Ending;
+    /// let ending = |word| VOCABULARY.ending(&FACTS.finish_reasons, word);
+    /// assert_eq!(ending("MAX_TOKENS"), Some(Ending::Finish(FinishReason::Length)));
+    /// assert_eq!(ending("overloaded_error"), Some(Ending::Failure(ErrorCode::Overloaded)));
+    /// assert_eq!(ending("bored"), None);
+    /// ```
+    pub fn ending(&self, own: &FinishReasons, word: &str) -> Option<Ending> {
+        let of_others = || self.0.iter().find_map(|facts| facts.finish_reasons.ending(word));
+        let of_errors = || self.0.iter().find_map(|facts| facts.errors.code(word));
+        own.ending(word).or_else(of_others).or_else(|| of_errors().map(Ending::Failure))
     }
 }
 
@@ -128,6 +163,16 @@ const OTHER_ERRORS: &[(ErrorCode, &[&str])] = &[
     ),
 ];
 
+/// Statuses that say more than a word for a failure of the server, which gateways write for every failure.
+pub(super) const SAYS_MORE_THAN_A_SERVER_ERROR: [u16; 7] = [400, 401, 403, 404, 413, 422, 429];
+
+/// Return whether a word is one that servers write for a failure of any kind.
+pub(super) fn is_any_failure(word: &str) -> bool {
+    ["api_error", "server_error", "internal_server_error"]
+        .iter()
+        .any(|own| own.eq_ignore_ascii_case(word))
+}
+
 /// Return the code of an HTTP status; `None` below 400 and above 599.
 pub(super) fn from_status(status: u16) -> Option<ErrorCode> {
     Some(match status {
@@ -158,6 +203,8 @@ pub(super) fn refined(code: ErrorCode, message: &str) -> ErrorCode {
         ErrorCode::ReplayRefused
     } else if code == ErrorCode::ServerError && message.contains("overloaded") {
         ErrorCode::Overloaded
+    } else if CALLERS_MISTAKES.iter().any(|phrase| message.contains(phrase)) {
+        ErrorCode::InvalidRequest
     } else {
         code
     }

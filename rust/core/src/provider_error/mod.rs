@@ -20,7 +20,7 @@ mod refusal;
 mod waits;
 
 pub use body::BODY_BYTES;
-pub use codes::ErrorTables;
+pub use codes::Vocabulary;
 pub use waits::{MAX_WAIT_SECONDS, seconds_until_reset};
 
 use std::borrow::Cow;
@@ -45,7 +45,7 @@ pub const REQUEST_ID_HEADERS: [&str; 6] = [
 #[derive(Clone, Debug, PartialEq)]
 pub struct Response {
     /// The words that name an error.
-    pub tables: ErrorTables,
+    pub vocabulary: Vocabulary,
     /// HTTP status; 0 if unknown.
     pub status: u16,
     /// Id of the request at its provider.
@@ -64,9 +64,9 @@ pub struct Response {
 
 impl Response {
     /// Build a response with a status and without headers; 0 is an unknown status.
-    pub const fn from_status(tables: ErrorTables, status: u16) -> Self {
+    pub const fn from_status(vocabulary: Vocabulary, status: u16) -> Self {
         Self {
-            tables,
+            vocabulary,
             status,
             request_id: None,
             retry_after: None,
@@ -79,12 +79,12 @@ impl Response {
 
     /// Read the relevant headers; their names may be in any case.
     pub fn new<'a>(
-        tables: ErrorTables,
+        vocabulary: Vocabulary,
         status: u16,
         headers: impl Iterator<Item = (&'a str, &'a str)>,
         now: Option<f64>,
     ) -> Self {
-        let mut response = Self { now, ..Self::from_status(tables, status) };
+        let mut response = Self { now, ..Self::from_status(vocabulary, status) };
         let mut milliseconds = None;
         let mut best_rank = REQUEST_ID_HEADERS.len();
         for (name, value) in headers {
@@ -370,11 +370,14 @@ impl ErrorObject {
 
     fn classify(&self, response: &Response, message: &str) -> ErrorCode {
         let http = response.status;
-        let known = self.words().filter_map(|word| response.tables.code(word));
-        let status = self.number.and_then(codes::from_status).or_else(|| codes::from_status(http));
-        let is_client_error = (400..500).contains(&self.number.unwrap_or(http));
+        let number = self.number.filter(|number| *number >= 400).unwrap_or(http);
+        let status = codes::from_status(number).or_else(|| codes::from_status(http));
+        let says_more = codes::SAYS_MORE_THAN_A_SERVER_ERROR.contains(&number);
+        let known = self.words().filter(|word| !(says_more && codes::is_any_failure(word)));
+        let known = known.filter_map(|word| response.vocabulary.code(word));
         let code = match known.clone().find(|code| *code != ErrorCode::InvalidRequest) {
-            None if known.count() > 0 && !is_client_error => Some(ErrorCode::InvalidRequest),
+            // Without a status, an event of a stream says no more.
+            None if status.is_none() && known.count() > 0 => Some(ErrorCode::InvalidRequest),
             None => status,
             found => found,
         };

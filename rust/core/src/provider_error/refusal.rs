@@ -12,8 +12,8 @@ impl Response {
     /// body that has none.
     ///
     /// ```
-    /// use deltafold::{dialect::ERROR_TABLES, provider_error::Response};
-    /// let response = Response::from_status(ERROR_TABLES, 402);
+    /// use deltafold::{dialect::VOCABULARY, provider_error::Response};
+    /// let response = Response::from_status(VOCABULARY, 402);
     /// let (failure, _) = response.refusal(br#"{"error":{"message":"Insufficient Balance"}}"#, "");
     /// assert_eq!(failure.code.as_str(), "quota_exceeded");
     /// ```

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use deltafold::contract::{ErrorCode, Failure, Laws, Payload};
 use deltafold::decoder::{Choices, Decoder, Options};
-use deltafold::dialect::ERROR_TABLES;
+use deltafold::dialect::VOCABULARY;
 use deltafold::fold::MessageAssembler;
 use deltafold::limits::Limits;
 use deltafold::provider_error::Response;
@@ -436,9 +436,9 @@ fn a_body_without_an_answer_has_answer_0_alone() {
         assert!(streams.keys().eq([&0]), "{dialect} {body}");
     }
     let mut refused = Choices::new(options("openai-chat")).unwrap();
-    assert!(refused.set_response(Response::from_status(ERROR_TABLES, 429)));
+    assert!(refused.set_response(Response::from_status(VOCABULARY, 429)));
     refused.feed(b"{\"error\":{\"message\":\"slow down\"}}");
-    assert!(!refused.set_response(Response::from_status(ERROR_TABLES, 200)));
+    assert!(!refused.set_response(Response::from_status(VOCABULARY, 200)));
     refused.close();
     let taken = refused.take();
     let Payload::Error(failure) = taken[&0].iter().last().unwrap().payload else { panic!() };

@@ -263,7 +263,7 @@ fn ends_in_error_reason(deltas: &[Owned]) -> bool {
 fn decode_answer(dialect: &str, status: u16, body: &[u8]) -> Vec<Owned> {
     let mut options = support::options(dialect);
     options.stream.response =
-        deltafold::provider_error::Response::from_status(deltafold::dialect::ERROR_TABLES, status);
+        deltafold::provider_error::Response::from_status(deltafold::dialect::VOCABULARY, status);
     support::decode_with(deltafold::Decoder::new(options).expect("a dialect"), [body])
 }
 

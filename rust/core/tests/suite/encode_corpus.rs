@@ -60,7 +60,7 @@ fn encode(
 
 fn read(dialect: &str, status: u16, body: &[u8]) -> MessageAssembler {
     let mut options = support::options(dialect);
-    options.stream.response = Response::from_status(deltafold::dialect::ERROR_TABLES, status);
+    options.stream.response = Response::from_status(deltafold::dialect::VOCABULARY, status);
     let deltas = support::decode_with(deltafold::Decoder::new(options).expect("a dialect"), [body]);
     support::fold(&deltas)
 }

@@ -4,7 +4,7 @@ use crate::support::binary::{chunk, event, exception, frame, headers};
 use crate::support::{Each, Owned, decode, decode_with, decoder, fold, options};
 use deltafold::contract::{Delta, Failure, Payload};
 use deltafold::decoder::Decoder;
-use deltafold::dialect::{ERROR_TABLES, REGISTRY};
+use deltafold::dialect::{REGISTRY, VOCABULARY};
 use deltafold::fold::Terminal;
 use deltafold::provider_error::Response;
 
@@ -115,7 +115,7 @@ fn binary_frames_hold_events_by_name_or_in_base64() {
 
 #[test]
 fn brackets_that_begin_no_array_of_objects_are_lines() {
-    let chat = "data: {\"choices\":[{\"delta\":{\"content\":\"Hi.\"}}]}\n\ndata: [DONE]\n\n";
+    let chat = "data: {\"choices\":[{\"delta\":{\"content\":\"Hi.\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
     for (start, noise) in [("[keep-alive]\n", 1), ("[\n", 0), ("[]\n", 0), ("[ \n\n", 0)] {
         let deltas = everywhere("openai-chat", format!("{start}{chat}").as_bytes());
         let noisy =
@@ -191,7 +191,7 @@ fn the_name_of_a_failed_response_may_stand_in_its_headers() {
         let mut options = crate::support::options(CONVERSE);
         let headers = [("X-Amzn-ErrorType", name), ("x-amzn-RequestId", "r-1")];
         options.stream.response =
-            deltafold::provider_error::Response::new(ERROR_TABLES, 400, headers.into_iter(), None);
+            deltafold::provider_error::Response::new(VOCABULARY, 400, headers.into_iter(), None);
         let deltas = decode_with(Decoder::new(options).unwrap(), [&b"{\"message\":\"no\"}"[..]]);
         let failure = failure(&deltas);
         assert_eq!(failure.code.as_str(), code, "{name}");
@@ -309,8 +309,7 @@ fn a_broken_line_is_an_error_where_lines_are_records_and_noise_elsewhere() {
         }
         assert_eq!(fold(&deltas).text(), "Hi.", "{broken:?}");
     }
-    let chat =
-        "data: {\"choices\":[{\"delta\":{\"content\":\"Hi.\"}}]}\n\n{\"a\":}\ndata: [DONE]\n\n";
+    let chat = "data: {\"choices\":[{\"delta\":{\"content\":\"Hi.\"},\"finish_reason\":\"stop\"}]}\n\n{\"a\":}\ndata: [DONE]\n\n";
     assert_eq!(fold(&everywhere("openai-chat", chat.as_bytes())).text(), "Hi.");
     assert!(matches!(
         decode("openai-chat", chat.as_bytes()).last().unwrap().payload,
@@ -375,7 +374,7 @@ fn decode_whole(mut decoder: Decoder, body: &[u8]) -> Vec<Owned> {
 #[test]
 fn a_body_that_is_known_to_be_whole_reads_the_same() {
     let answer = r#"{"id":"c","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Hi."},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":2}}"#;
-    let refused = Response::new(ERROR_TABLES, 429, std::iter::empty(), None);
+    let refused = Response::new(VOCABULARY, 429, std::iter::empty(), None);
     let bodies = [
         answer.to_owned(),
         format!("{answer} \t"),

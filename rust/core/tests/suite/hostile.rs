@@ -632,6 +632,6 @@ fn nothing_follows_the_terminal_and_nothing_is_kept_for_it() {
         decoder.close(&mut out);
         assert!(LIVE.get() - before < 1_024);
         assert!(decoder == ended);
-        assert_eq!(kinds, [DeltaKind::Start, DeltaKind::Done], "{dialect}");
+        assert_eq!(kinds, [DeltaKind::Start, DeltaKind::Error], "{dialect}");
     }
 }

@@ -4,7 +4,7 @@
 use crate::support::{decode_with, options};
 use deltafold::contract::{ErrorCode, Failure, Payload};
 use deltafold::decoder::Decoder;
-use deltafold::dialect::ERROR_TABLES;
+use deltafold::dialect::VOCABULARY;
 use deltafold::provider_error::{ErrorObject, Response};
 
 const BOTH: [&str; 2] = ["anthropic-messages", "openai-chat"];
@@ -12,7 +12,7 @@ const BOTH: [&str; 2] = ["anthropic-messages", "openai-chat"];
 type Told<'a> = (&'a str, Option<&'a str>, &'a str);
 
 fn response(status: u16, headers: &[(&str, &str)]) -> Response {
-    Response::new(ERROR_TABLES, status, headers.iter().copied(), None)
+    Response::new(VOCABULARY, status, headers.iter().copied(), None)
 }
 
 /// The error in which a body ends.
@@ -254,7 +254,7 @@ fn a_general_word_gives_way_to_what_says_more() {
             (
                 500,
                 r#"{"error":{"message":"m","type":"invalid_request_error"}}"#,
-                ("invalid_request", Some("invalid_request_error"), "m"),
+                ("server_error", Some("invalid_request_error"), "m"),
             ),
         ],
     );

@@ -66,7 +66,7 @@ fn what_frames_an_event_decides_as_if_it_repeated_nothing() {
         ("a blank line in the text", format!("data: {}\n\n", text("x\n\ny")), "", "protocol_error"),
         ("another event's name", format!("event: error\ndata: {}\n\n", text("x")), "x", lost),
         ("garbage before", format!("x\ndata: {}\n\n", text("x")), "x", lost),
-        ("an end marker", "data: [DONE]\n\n".to_owned(), "", "none"),
+        ("an end marker", "data: [DONE]\n\n".to_owned(), "", lost),
     ];
     for (name, twist, more, code) in cases {
         for after in ["", "data: [DONE]\n\n"] {

@@ -70,6 +70,7 @@ impl Protocol for State {
                 self.message(message, whole, sink);
                 if whole {
                     self.close(sink);
+                    sink.says_whole();
                     sink.end();
                 }
             }
@@ -79,6 +80,9 @@ impl Protocol for State {
                 let served =
                     usage.filter(|_| sink.has_changed_model()).and_then(with_serving_counts);
                 sink.merge_usage(served.as_deref().or(usage), &FACTS.usage);
+                if let Some(usage) = usage {
+                    sink.counted(usage, &FACTS.usage);
+                }
                 if let Some(reason) = stop_reason {
                     finish(reason, sink);
                 }
@@ -108,7 +112,7 @@ impl Protocol for State {
 
 fn finish(reason: Str<'_>, sink: &mut DeltaSink<'_>) {
     let raw = reason.unescaped();
-    sink.finish(FACTS.finish_reasons.reason(&raw), &raw);
+    sink.finish_word(&FACTS.finish_reasons, &raw);
 }
 
 impl State {
@@ -147,7 +151,10 @@ impl State {
             if let Some(mut block) = last {
                 // In a whole body, only the stop reason tells whether the last block was cut.
                 let how = match stop_reason.filter(|_| whole) {
-                    Some(reason) => CallEnd::Finish(FACTS.finish_reasons.reason(&reason.text())),
+                    Some(reason) => {
+                        let ending = sink.ending(&FACTS.finish_reasons, &reason.text());
+                        CallEnd::Finish(ending.reason())
+                    }
                     None => CallEnd::Provider,
                 };
                 Self::end_block(&mut block, how, sink);

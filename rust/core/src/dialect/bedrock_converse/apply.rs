@@ -59,6 +59,9 @@ impl Protocol for State {
             Event::Metadata { usage, facts } => {
                 note(facts, sink);
                 sink.merge_usage(usage, &FACTS.usage);
+                if let Some(usage) = usage {
+                    sink.counted(usage, &FACTS.usage);
+                }
             }
             Event::Whole { content, reason, usage, facts } => {
                 note(facts, sink);
@@ -73,10 +76,12 @@ impl Protocol for State {
                 if let Some(block) = last {
                     // Only the stop reason tells whether the last block was cut.
                     let reason = reason.map_or_else(String::new, |reason| reason.text());
-                    whole_block(block, CallEnd::Finish(FACTS.finish_reasons.reason(&reason)), sink);
+                    let reason = sink.ending(&FACTS.finish_reasons, &reason).reason();
+                    whole_block(block, CallEnd::Finish(reason), sink);
                 }
                 sink.merge_usage(usage, &FACTS.usage);
                 self.finish(reason, sink);
+                sink.says_whole();
                 sink.end();
             }
             Event::Error(name, json) => {
@@ -98,9 +103,11 @@ impl Protocol for State {
 impl State {
     fn finish(&mut self, reason: Option<Str<'_>>, sink: &mut DeltaSink<'_>) {
         let raw = reason.map_or_else(String::new, |reason| reason.text());
-        let mapped = FACTS.finish_reasons.reason(&raw);
+        let mapped = sink.ending(&FACTS.finish_reasons, &raw).reason();
         self.close_blocks(CallEnd::Finish(mapped), sink);
-        sink.finish(mapped, &raw);
+        if !raw.is_empty() {
+            sink.finish_word(&FACTS.finish_reasons, &raw);
+        }
     }
 
     #[inline]

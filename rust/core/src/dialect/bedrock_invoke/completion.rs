@@ -15,11 +15,11 @@
 //! (Titan).
 
 use super::facts::FACTS;
-use crate::contract::{Failure, InputFormat};
+use crate::contract::InputFormat;
 use crate::dialect::choices::{ChoiceNumbers, Followed};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
 use crate::emit::{CallEnd, Counts, PartHandle, PartKind};
-use crate::facts::{Ending, UsageMember};
+use crate::facts::UsageMember;
 use crate::json::{self, Kind, Reader, Result, Str};
 use crate::limits::Limits;
 use crate::sink::DeltaSink;
@@ -239,12 +239,5 @@ fn call(reader: &mut Reader<'_>, sink: &mut DeltaSink<'_>) -> Result<()> {
 
 fn finish(reason: Str<'_>, sink: &mut DeltaSink<'_>) {
     let raw = reason.text();
-    match FACTS.finish_reasons.ending(&raw) {
-        Ending::Finish(reason) => sink.finish(reason, &raw),
-        Ending::Failure(code) => {
-            let mut failure = Failure::new(code, "the model gave up".into());
-            failure.provider_code = Some(raw.into());
-            sink.defer_error(failure);
-        }
-    }
+    sink.finish_word(&FACTS.finish_reasons, &raw);
 }

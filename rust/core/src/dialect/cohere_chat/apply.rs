@@ -185,10 +185,11 @@ impl State {
             && let Ok(counts) = Counts::read(&FACTS.usage, usage)
         {
             sink.usage(&counts, usage);
+            sink.says_whole();
         }
         self.close(sink);
         let raw = end.finish_reason.map(|reason| reason.text()).unwrap_or_default();
-        match FACTS.finish_reasons.ending(&raw) {
+        match sink.ending(&FACTS.finish_reasons, &raw) {
             Ending::Finish(_) if raw.is_empty() => {}
             Ending::Finish(reason) => sink.finish(reason, &raw),
             Ending::Failure(code) => {
@@ -250,6 +251,7 @@ impl State {
                 self.whole_calls(calls, sink)?;
             }
         }
+        sink.says_whole();
         self.end(end, sink);
         Ok(())
     }

@@ -316,7 +316,7 @@ impl State {
 
     fn finish(&mut self, reason: Str<'_>, message: Option<Str<'_>>, sink: &mut DeltaSink<'_>) {
         let raw = reason.text();
-        let mapped = FACTS.finish_reasons.reason(&raw);
+        let mapped = sink.ending(&FACTS.finish_reasons, &raw).reason();
         self.abandon_open_call(sink);
         if let Some(message) = message.filter(|_| mapped != FinishReason::Stop) {
             sink.warn("finish_message", &message.text(), None);
@@ -324,7 +324,7 @@ impl State {
         if mapped == FinishReason::Pause {
             self.keep_continuation(sink);
         }
-        sink.finish(mapped, &raw);
+        sink.finish_word(&FACTS.finish_reasons, &raw);
     }
 
     /// Emit the token of an answer that paused as the state of its last text, or of an empty one behind other content.

@@ -187,6 +187,7 @@ impl State {
         if let Some(status) = status {
             self.finish(&status, error, sink);
         }
+        sink.says_whole();
         sink.end();
         Ok(())
     }
@@ -204,7 +205,7 @@ impl State {
 
     /// Record the end.  The token of an interaction that paused becomes the state of an empty text.
     fn finish(&mut self, status: &str, error: Option<&str>, sink: &mut DeltaSink<'_>) {
-        match FACTS.finish_reasons.ending(status) {
+        match sink.ending(&FACTS.finish_reasons, status) {
             Ending::Finish(reason) => {
                 let state = std::mem::take(&mut self.continuation);
                 sink.give_back_state_bytes(state.len());

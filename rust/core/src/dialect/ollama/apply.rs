@@ -4,7 +4,7 @@ use super::facts::FACTS;
 use super::read::{self, Event, EventTemplate};
 use crate::contract::InputFormat;
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
-use crate::emit::{CallEnd, Counts, PartHandle, PartKind};
+use crate::emit::{CallEnd, Counts, PartHandle, PartKind, Said};
 use crate::json::{self, Kind, Reader, Result, Str};
 use crate::sink::DeltaSink;
 
@@ -33,6 +33,8 @@ impl Protocol for State {
     }
 
     fn apply(&mut self, event: &Event<'_>, sink: &mut DeltaSink<'_>) {
+        let is_whole =
+            sink.said() == Said::default() && (event.text.is_some() || event.calls.is_some());
         sink.identity(event.model, None);
         if let Some(text) = event.thinking {
             let part = self.part(PartKind::Thinking, sink);
@@ -57,9 +59,11 @@ impl Protocol for State {
             self.close(sink);
             sink.error(sink.failure(json));
         } else if let Some(line) = event.done {
-            usage(line, sink);
+            let counted = usage(line, sink);
             if let Some(reason) = event.reason {
                 finish(reason, sink);
+            } else if counted || is_whole {
+                sink.says_whole();
             }
             self.close(sink);
             sink.end();
@@ -117,16 +121,19 @@ impl State {
     }
 }
 
-fn usage(line: &str, sink: &mut DeltaSink<'_>) {
+/// Emit the counts of the last line; return whether it has any.
+fn usage(line: &str, sink: &mut DeltaSink<'_>) -> bool {
     let mut record = json::members(line);
     record.retain(|(name, _)| USAGE.contains(&name.as_ref()));
+    let is_counted = !record.is_empty();
     let record = json::write_object(&record);
     if let Ok(counts) = Counts::read(&FACTS.usage, &record) {
         sink.usage(&counts, &record);
     }
+    is_counted
 }
 
 fn finish(reason: Str<'_>, sink: &mut DeltaSink<'_>) {
     let raw = reason.text();
-    sink.finish(FACTS.finish_reasons.reason(&raw), &raw);
+    sink.finish_word(&FACTS.finish_reasons, &raw);
 }

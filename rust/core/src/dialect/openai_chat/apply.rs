@@ -16,7 +16,6 @@ use crate::emit::{CallEnd, Counts, PartHandle, PartKind};
 use crate::facts::Ending;
 use crate::json::{self, Kind, Reader, Result, Str};
 use crate::limits::Limits;
-use crate::provider_error::ErrorObject;
 use crate::sink::DeltaSink;
 use crate::template::is_one_line;
 
@@ -161,6 +160,7 @@ impl State {
             }
         }
         let mut reason = None;
+        let said = sink.said();
         let begins = self.is_empty();
         for choice in first.into_iter().chain(followed) {
             self.choice(choice, begins, sink);
@@ -181,6 +181,9 @@ impl State {
         let own_usage = || first.and_then(|choice| choice.usage);
         if let Some(usage) = chunk.usage.or_else(vendor_usage).or_else(own_usage) {
             sink.merge_usage(Some(usage), &FACTS.usage);
+            if sink.said() == said {
+                sink.counted(usage, &FACTS.usage);
+            }
         } else if let (Some(rare), false) = (&chunk.rare, sink.has_usage_record())
             && let Some(timings) = rare.timings
             && let Ok(counts) = Counts::read(&TIMINGS, timings)
@@ -190,6 +193,7 @@ impl State {
         if chunk.whole && first.is_some_and(|choice| !choice.has_delta && choice.message.is_some())
         {
             self.close(sink);
+            sink.says_whole();
             sink.end();
         }
     }
@@ -270,18 +274,8 @@ impl State {
     fn finish(&mut self, reason: Str<'_>, sink: &mut DeltaSink<'_>) {
         let raw = reason.unescaped();
         self.send_thinking_state(sink);
-        match FACTS.finish_reasons.ending(&raw) {
-            Ending::Finish(reason) => {
-                sink.end_calls(CallEnd::Finish(reason));
-                sink.finish(reason, &raw);
-            }
-            Ending::Failure(code) => {
-                let mut failure = ErrorObject::from_message("the provider ran out of capacity")
-                    .failure(&sink.options().response, "");
-                failure.code = code;
-                failure.provider_code = Some(raw.into());
-                sink.defer_error(failure);
-            }
+        if let Ending::Finish(reason) = sink.finish_word(&FACTS.finish_reasons, &raw) {
+            sink.end_calls(CallEnd::Finish(reason));
         }
     }
 
@@ -509,7 +503,12 @@ impl State {
         let _ = Reader::trusted(json).maybe_object(|reader, key| {
             match key {
                 "id" => audio.id = reader.opt_raw()?.map(str::to_owned).or(audio.id.take()),
-                "expires_at" => audio.expires_at = reader.opt_raw()?.map(str::to_owned),
+                "expires_at" => {
+                    audio.expires_at = reader.opt_raw()?.map(str::to_owned);
+                    if audio.expires_at.is_some() {
+                        sink.says_whole();
+                    }
+                }
                 "transcript" => said = reader.filled_string()?,
                 "data" => {
                     if let Some(data) = reader.filled_string()?

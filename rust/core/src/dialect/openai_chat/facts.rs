@@ -14,7 +14,7 @@ pub const AUDIO: &str = "audio";
 pub const FACTS: Facts = Facts {
     finish_reasons: FinishReasons {
         rows: &[
-            Row::own(FinishReason::Stop, &["stop", "eos"]),
+            Row::own(FinishReason::Stop, &["stop", "eos", "eos_token"]),
             Row::own(
                 FinishReason::Length,
                 &["length", "model_length", "model_context_window_exceeded"],
@@ -27,8 +27,11 @@ pub const FACTS: Facts = Facts {
             Row::own(FinishReason::Error, &["error", "network_error"]),
             Row::as_word(FinishReason::Other, "stop"),
         ],
-        // DeepSeek sends this word.
-        failures: &[("insufficient_system_resource", ErrorCode::Overloaded)],
+        // The words of DeepSeek, and of vLLM and SGLang, which abort answers when new weights are loaded.
+        failures: &[
+            ("insufficient_system_resource", ErrorCode::Overloaded),
+            ("abort", ErrorCode::ServerError),
+        ],
     },
     usage: UsageTable {
         rows: usage_rows! {

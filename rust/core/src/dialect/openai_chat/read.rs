@@ -282,7 +282,10 @@ fn read_choice<'a>(
                 read_message(reader, &mut choice.delta)?;
             }
             "message" if reader.kind()? == Kind::Object => choice.message = Some(reader.raw()?),
-            "finish_reason" => choice.finish_reason = reader.filled_string()?,
+            // Some gateways name it as their own API does.
+            "finish_reason" | "finishReason" => {
+                choice.finish_reason = reader.filled_string()?.or(choice.finish_reason);
+            }
             "logprobs" if wanted.logprobs => {
                 choice.logprobs.read(reader, choice.message.is_some())?;
             }

@@ -263,7 +263,7 @@ impl State {
             }
             (ResponseStage::Incomplete, _) | (_, "incomplete") => {
                 let reason = reason.map_or_else(|| "incomplete".to_owned(), |reason| reason.text());
-                sink.finish(FACTS.finish_reasons.reason(&reason), &reason);
+                sink.finish_word(&FACTS.finish_reasons, &reason);
             }
             (_, "queued" | "in_progress") if stage == ResponseStage::Body => {
                 sink.finish(FinishReason::Other, status);

@@ -17,8 +17,8 @@ use std::path::PathBuf;
 
 use deltafold::contract::{Delta, Output, Payload, TextAttributes, Usage};
 use deltafold::decoder::{Decoder, Options};
-use deltafold::dialect::ERROR_TABLES;
-use deltafold::emit::StreamOptions;
+use deltafold::dialect::VOCABULARY;
+use deltafold::emit::{StreamOptions, WholeEnds};
 use deltafold::fold::{MessageAssembler, Part};
 use deltafold::framing::Framing;
 use deltafold::limits::Limits;
@@ -57,9 +57,10 @@ pub fn options(specification: &str) -> Options {
         run_id: "run".into(),
         model_id: None,
         request_id: None,
-        response: Response::from_status(ERROR_TABLES, 200),
+        response: Response::from_status(VOCABULARY, 200),
         choice: 0,
         joined_choices: false,
+        whole_ends: WholeEnds::Signed,
         provider_raw: false,
         logprobs: false,
         tool_names: None,

@@ -74,12 +74,12 @@ def responses(response_id: str, texts: Sequence[str]) -> Answered:
 
     def item(status: str, *parts: object) -> dict[str, object]:
         common = {"type": "message", "role": "assistant", "id": f"msg_{response_id}"}
-        return common | {"status": status, "content": parts}
+        return {**common, "status": status, "content": parts}
 
     def response(status: str, *items: object) -> dict[str, object]:
         usage = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}
         common = {"id": response_id, "object": "response", "model": "m", "created_at": 1}
-        return common | {"status": status, "output": items, "usage": usage}
+        return {**common, "status": status, "output": items, "usage": usage}
 
     at = {"item_id": f"msg_{response_id}", "output_index": 0, "content_index": 0}
     begin = (

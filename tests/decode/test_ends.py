@@ -33,7 +33,7 @@ GEMINI: Final = "gemini"
 OLLAMA: Final = "ollama"
 COHERE: Final = "cohere-chat"
 RESPONSES: Final = "openai-responses"
-COUNTS: Final = {"prompt_tokens": 9, "completion_tokens": 3}
+COUNTS: Final[Wire] = {"prompt_tokens": 9, "completion_tokens": 3}
 CALL: Final = call_chunk('{"n":1}', name="pay", index=0, id="a")
 STOP: Final = anthropic("message_stop")
 AUDIO: Final = {"id": "a", "data": "AAAA", "transcript": "Tide"}

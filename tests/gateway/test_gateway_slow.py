@@ -30,6 +30,9 @@ MEASURED: Final = 64
 MOST_BYTES: Final = 1 << 20
 """Memory of one stream."""
 READ_BYTES: Final = 1 << 15
+END: Final = (
+    b'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
+)
 
 
 class Flood:
@@ -63,7 +66,7 @@ class Flood:
                 asked += connection.recv(65536)
             head = b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: "
             if b'"short"' in asked:
-                body = b"".join(map(event, range(3))) + b"data: [DONE]\n\n"
+                body = b"".join(map(event, range(3))) + END
                 connection.sendall(head + b"text/event-stream\r\n\r\n" + body)
                 connection.close()
                 return

@@ -20,6 +20,7 @@ from deltafold import Decoder, Fold, MessageAssembler, PartialJson
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 EVENT = b'data: {"choices":[{"delta":{"content":"%s"}}]}\\n\\n' % (b"x" * 30)
+STOP = b'data: {"choices":[{"delta":{},"finish_reason":"stop"}]}\\n\\ndata: [DONE]\\n\\n'
 HUGE = EVENT * ((128 << 20) // len(EVENT))
 # Work for the decoder alone: nothing is made of it afterwards.
 EMPTY = EVENT.replace(b"x" * 30, b"")
@@ -86,7 +87,7 @@ def decoder_feed():
         return decoder, message
     (decoder, message), share = interrupted(begin, lambda pair: pair[0].feed(body))
     # Nothing of it was read.
-    message.consume(decoder.feed(EVENT[20:] + b"data: [DONE]\\n\\n"))
+    message.consume(decoder.feed(EVENT[20:] + STOP))
     assert message.build_final_message().text == "x" * 30
     return share
 

@@ -44,6 +44,7 @@ from soak_processes import (
     Process,
     Sample,
     answers,
+    command,
     memory_rows,
     note_stalls,
     outcome_rows,
@@ -53,8 +54,6 @@ from soak_processes import (
 )
 
 HERE: Final = Path(__file__).resolve().parent
-sys.path.append(str(HERE.parent / "benches"))
-from measured_parts import rewrite  # noqa: E402 - of another folder
 
 SETTLE_SECONDS: Final = 20.0
 """After this time, nothing of a call that has ended is under way any more."""
@@ -401,26 +400,5 @@ async def run(asked: argparse.Namespace) -> str:
     return table(running, asked)
 
 
-def main() -> int:
-    """Run the bad day; returns the exit code."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--minutes", type=float, default=20)
-    parser.add_argument("--streams", type=int, default=500)
-    parser.add_argument("--halves", type=int, default=300)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--sample", type=float, default=5.0, help="seconds between two samples")
-    parser.add_argument("--docs", type=Path)
-    asked = parser.parse_args()
-    try:
-        shown = asyncio.run(run(asked))
-    except Broken as broken:
-        print(f"bad day: {broken}", file=sys.stderr)
-        return 1
-    print(shown)
-    if asked.docs is not None:
-        rewrite(asked.docs, "bad day", shown)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command("bad day", 20, run, halves=300))

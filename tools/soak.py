@@ -35,6 +35,7 @@ from soak_processes import (
     Process,
     Sample,
     answers,
+    command,
     memory_rows,
     outcome_rows,
     report,
@@ -44,8 +45,6 @@ from soak_processes import (
 from soak_server import FAULTS, TEXT
 
 HERE: Final = Path(__file__).resolve().parent
-sys.path.append(str(HERE.parent / "benches"))
-from measured_parts import rewrite  # noqa: E402 - of another folder
 
 IDLE_SECONDS: Final = 8.0
 CHOICES: Final = 8
@@ -226,25 +225,5 @@ async def run(asked: argparse.Namespace) -> str:
     return table(running, asked.minutes, asked.streams)
 
 
-def main() -> int:
-    """Run the soak; returns the exit code."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--minutes", type=float, default=45)
-    parser.add_argument("--streams", type=int, default=500)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--sample", type=float, default=5.0, help="seconds between two samples")
-    parser.add_argument("--docs", type=Path)
-    asked = parser.parse_args()
-    try:
-        shown = asyncio.run(run(asked))
-    except Broken as broken:
-        print(f"soak: {broken}", file=sys.stderr)
-        return 1
-    print(shown)
-    if asked.docs is not None:
-        rewrite(asked.docs, "soak", shown)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command("soak", 45, run))

@@ -9,6 +9,7 @@ that it holds free (`malloc_trim`), because that grows for an hour while the mem
 same.
 """
 
+import argparse
 import asyncio
 import contextlib
 import ctypes
@@ -21,11 +22,14 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Coroutine, Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
+
+sys.path.append(str(Path(__file__).resolve().parent.parent / "benches"))
+from measured_parts import rewrite
 
 GROWTH: Final = 0.03
 GROWTH_BYTES: Final = 4 << 20
@@ -188,3 +192,37 @@ def outcome_rows(
         shown = ", ".join(f"{outcome} {count:,}" for outcome, count in ends)
         rows.append(f"| {one} | {shown} |")
     return rows
+
+
+def command(
+    name: str,
+    minutes: float,
+    run: Callable[[argparse.Namespace], Coroutine[Any, Any, str]],
+    **counts: int,
+) -> int:
+    """Run a soak from the command line; returns the exit code.
+
+    Args:
+        name: the name of its part of the page that `--docs` rewrites.
+        minutes: how long it runs by default.
+        run: runs it, and returns the table of what was measured.
+        counts: further options, with their defaults.
+    """
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--minutes", type=float, default=minutes)
+    parser.add_argument("--streams", type=int, default=500)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--sample", type=float, default=5.0, help="seconds between two samples")
+    parser.add_argument("--docs", type=Path)
+    for option, count in counts.items():
+        parser.add_argument(f"--{option}", type=int, default=count)
+    asked = parser.parse_args()
+    try:
+        shown = asyncio.run(run(asked))
+    except Broken as broken:
+        print(f"{name}: {broken}", file=sys.stderr)
+        return 1
+    print(shown)
+    if asked.docs is not None:
+        rewrite(asked.docs, name, shown)
+    return 0

@@ -52,9 +52,11 @@ class Reading(Generic[ObjectT]):
 
     framing: Literal["sse", "aws-event-stream"] = "sse"
 
-    def __init__(self, dialect: str | None) -> None:
+    def __init__(self, dialect: str | None, *, ends_without_reason: bool = False) -> None:
         """Begin before the first byte."""
-        self.fold: Fold | None = None if dialect is None else Fold(dialect)
+        self.fold: Fold | None = None
+        if dialect is not None:
+            self.fold = Fold(dialect, ends_without_reason=ends_without_reason)
         self.ended: bool = False
         self._framer = EventFramer(self.framing)
         self._empty = True

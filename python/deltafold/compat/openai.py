@@ -47,13 +47,17 @@ _DIALECTS: Final[tuple[tuple[object, str], ...]] = (
 
 
 @overload
-def chunks(stream: openai.Stream[ChatCompletionChunk]) -> ObjectStream[ChatCompletionChunk]: ...
+def chunks(
+    stream: openai.Stream[ChatCompletionChunk], *, ends_without_reason: bool = ...
+) -> ObjectStream[ChatCompletionChunk]: ...
 @overload
 def chunks(
-    stream: openai.AsyncStream[ChatCompletionChunk],
+    stream: openai.AsyncStream[ChatCompletionChunk], *, ends_without_reason: bool = ...
 ) -> AsyncObjectStream[ChatCompletionChunk]: ...
 def chunks(
     stream: openai.Stream[ChatCompletionChunk] | openai.AsyncStream[ChatCompletionChunk],
+    *,
+    ends_without_reason: bool = False,
 ) -> ObjectStream[ChatCompletionChunk] | AsyncObjectStream[ChatCompletionChunk]:
     """Return the chunks of a stream of Chat Completions.
 
@@ -68,13 +72,17 @@ def chunks(
 
     Args:
         stream: what `create(stream=True)` returned; nothing has read it.
+        ends_without_reason: whether the service sends no finish reason, as for `Decoder`.
 
     Raises:
         MisuseError: the stream was read in part, or its client validates strictly.
     """
-    return opened(
-        stream, _KINDS, SSE_DECODERS, partial(_Reading[ChatCompletionChunk], dialect="openai-chat")
+    read = partial(
+        _Reading[ChatCompletionChunk],
+        dialect="openai-chat",
+        ends_without_reason=ends_without_reason,
     )
+    return opened(stream, _KINDS, SSE_DECODERS, read)
 
 
 @overload
@@ -96,23 +104,32 @@ def events(
     return opened(stream, _KINDS, SSE_DECODERS, read)
 
 
-def accelerate(client: ClientT) -> ClientT:
+def accelerate(client: ClientT, *, ends_without_reason: bool = False) -> ClientT:
     """Make the streams of a client yield the objects of `chunks` and `events`; return the client.
 
     The helper `stream()` of Chat Completions and Responses is faster, too. All other calls are
     unchanged, and so are copies of the client (`with_options`) and raw responses.
 
     >>> client = deltafold.compat.openai.accelerate(openai.OpenAI())
+
+    Args:
+        client: the client.
+        ends_without_reason: whether the service sends no finish reason, as for `Decoder`.
     """
-    with_faster_streams(client, _KINDS, SSE_DECODERS, _reading_of)
+    reading_of = partial(_reading_of, ends_without_reason=ends_without_reason)
+    with_faster_streams(client, _KINDS, SSE_DECODERS, reading_of)
     return client
 
 
-def _reading_of(stream: Any) -> "_Reading[object] | None":  # noqa: ANN401 - its members are read
+def _reading_of(
+    stream: Any,  # noqa: ANN401 - its members are read
+    *,
+    ends_without_reason: bool,
+) -> "_Reading[object] | None":
     """Return the reading of a stream whose objects are known."""
     for kind, dialect in _DIALECTS:
         if kind == stream._cast_to:
-            return _Reading(stream, dialect)
+            return _Reading(stream, dialect, ends_without_reason=ends_without_reason)
     return None
 
 
@@ -124,8 +141,14 @@ def stream_failure(error: ModelError, request: Any) -> openai.APIError:  # noqa:
 
 
 class _Reading(Reading[ObjectT]):
-    def __init__(self, stream: Any, dialect: str) -> None:  # noqa: ANN401 - its members are read
-        super().__init__(dialect)
+    def __init__(
+        self,
+        stream: Any,  # noqa: ANN401 - its members are read
+        dialect: str,
+        *,
+        ends_without_reason: bool = False,
+    ) -> None:
+        super().__init__(dialect, ends_without_reason=ends_without_reason)
         self._request = stream.response.request
         self._build = builder_of(stream._cast_to, CONSTRUCT)
         # An event `error` of Responses is one of its objects.

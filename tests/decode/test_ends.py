@@ -183,6 +183,23 @@ def test_a_finish_reason_in_camel_case_is_read() -> None:
     assert message.meta.finish_reason == FinishReason.LENGTH
 
 
+def flat(**members: object) -> bytes:
+    return chunk({"type": "tool_use", **members})
+
+
+def test_the_calls_of_snowflake_are_read_and_their_cut_is_no_end() -> None:
+    body = flat(tool_use_id="t1", name="tide") + flat(input='{"port":') + flat(input='"Brest"}')
+    _, message = everywhere(CHAT, body)
+    assert not message.runnable_tool_calls
+    last = chunk({"type": "tool_use", "input": '"Brest"}'}, usage=COUNTS)
+    ended = body.removesuffix(flat(input='"Brest"}')) + last
+    with pytest.raises(ModelError) as caught:
+        deltafold.fold(ended, CHAT)
+    assert caught.value.code == ErrorCode.CONNECTION_LOST
+    (call,) = deltafold.fold(ended, CHAT, ends_without_reason=True).runnable_tool_calls
+    assert (call.tool_name, call.arguments) == ("tide", {"port": "Brest"})
+
+
 def test_a_call_behind_another_sign_runs() -> None:
     _, message = everywhere(CHAT, CALL + usage(COUNTS) + DONE)
     assert [call.tool_name for call in message.runnable_tool_calls] == ["pay"]

@@ -26,22 +26,20 @@ impl EmitterSink<'_> {
         self.emitter.finish = Some((reason, raw.to_owned()));
     }
 
-    /// Return the meaning of a finish word, by the protocol's own table first.  An unknown word is `Other`, with a warning.
-    pub fn ending(&mut self, own: &FinishReasons, word: &str) -> Ending {
+    /// Return the meaning of a finish word, by the protocol's own table first.  An unknown word is `Other`.
+    pub fn ending(&self, own: &FinishReasons, word: &str) -> Ending {
         let known = self.options().response.vocabulary.ending(own, word);
-        known.unwrap_or_else(|| {
-            if !word.is_empty() {
-                let word: String = word.chars().take(MAX_NAME).collect();
-                let message = format!("unknown finish reason {word:?}");
-                self.warn("unknown_finish_reason", &message, None);
-            }
-            Ending::Finish(FinishReason::Other)
-        })
+        known.unwrap_or(Ending::Finish(FinishReason::Other))
     }
 
-    /// Take a finish word: record the finish reason, or the error that it names.
+    /// Take a finish word: record the finish reason, or the error that it names.  Warns of an unknown word.
     pub fn finish_word(&mut self, own: &FinishReasons, word: &str) -> Ending {
-        let ending = self.ending(own, word);
+        let known = self.options().response.vocabulary.ending(own, word);
+        if known.is_none() && !word.is_empty() {
+            let word: String = word.chars().take(MAX_NAME).collect();
+            self.warn("unknown_finish_reason", &format!("unknown finish reason {word:?}"), None);
+        }
+        let ending = known.unwrap_or(Ending::Finish(FinishReason::Other));
         match ending {
             Ending::Finish(reason) => self.finish(reason, word),
             Ending::Failure(code) => {
@@ -214,7 +212,7 @@ impl EmitterSink<'_> {
             return failure;
         }
         let message = "the stream has an end mark, but no finish reason and no last usage record before it, as if it was cut; \
-                       where a service never sends one, set ends_without_reason=True for its vendor, Model or Decoder";
+                       where a service never sends one, set ends_without_reason=True for its vendor, Model, Decoder or entry of the gateway";
         Failure::new(ErrorCode::ConnectionLost, message.into())
     }
 

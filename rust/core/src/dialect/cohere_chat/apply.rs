@@ -191,7 +191,9 @@ impl State {
         let raw = end.finish_reason.map(|reason| reason.text()).unwrap_or_default();
         match sink.ending(&FACTS.finish_reasons, &raw) {
             Ending::Finish(_) if raw.is_empty() => {}
-            Ending::Finish(reason) => sink.finish(reason, &raw),
+            Ending::Finish(_) => {
+                sink.finish_word(&FACTS.finish_reasons, &raw);
+            }
             Ending::Failure(code) => {
                 let error = end.error.map(|json| ErrorObject::read(json).unwrap_or_default());
                 let fallback = format!("the provider ended the answer with {raw}");

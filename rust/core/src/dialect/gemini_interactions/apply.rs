@@ -213,7 +213,7 @@ impl State {
                     let part = sink.open_part(PartKind::Text);
                     sink.part_state(part, &state);
                 }
-                sink.finish(reason, status);
+                sink.finish_word(&FACTS.finish_reasons, status);
             }
             Ending::Failure(code) => sink.defer_error(ended_badly(code, error, sink)),
         }

@@ -329,6 +329,7 @@ fn read_choice<'a>(
 
 /// Read the members of a `delta`, or of the full `message` that replaces it.
 pub(super) fn read_message<'a>(reader: &mut Reader<'a>, message: &mut Message<'a>) -> Result<()> {
+    let mut flat = ToolCall::default();
     reader.object(|reader, key| {
         match key {
             "content" => match reader.kind()? {
@@ -366,10 +367,20 @@ pub(super) fn read_message<'a>(reader: &mut Reader<'a>, message: &mut Message<'a
             "extra_content" => {
                 put(&mut message.rare, |rare| &mut rare.extra_content, reader.opt_raw()?);
             }
+            // Snowflake has one call in the delta itself; its name comes with its id.
+            "tool_use_id" => flat.id = reader.scalar()?.filter(is_call_id),
+            "name" if reader.kind()? == Kind::String => flat.name = reader.filled_string()?,
+            "input" if reader.kind()? == Kind::String => {
+                flat.arguments = reader.filled_string()?.map(Arguments::Text);
+            }
             _ => reader.ignore()?,
         }
         Ok(())
-    })
+    })?;
+    if flat.id.is_some() || flat.arguments.is_some() {
+        message.add_call(flat);
+    }
+    Ok(())
 }
 
 impl<'a> Message<'a> {

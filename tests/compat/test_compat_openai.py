@@ -121,12 +121,13 @@ def test_every_recording_yields_the_objects_and_exceptions_of_the_sdk(
 def test_a_service_without_finish_reasons_is_read_by_a_setting() -> None:
     body = wire("openai-chat", "no-finish-reason-call")
     with pytest.raises(openai.APIConnectionError, match="ends_without_reason"):
-        list(fast.chunks(chat([body])))
-    objects = list(fast.chunks(chat([body]), ends_without_reason=True))
-    assert objects == list(chat([body]))
+        list(fast_chat(chat([body])))
+    stream = cast("openai.Stream[ChatCompletionChunk]", chat([body]))
+    objects = list(fast.chunks(stream, ends_without_reason=True))
+    assert objects == list(cast("openai.Stream[ChatCompletionChunk]", chat([body])))
     client = fast.accelerate(openai_client([body]), ends_without_reason=True)
-    asked: Any = {"model": "m", "messages": [], "stream": True}
-    assert list(client.chat.completions.create(**asked)) == objects
+    asked = client.chat.completions.create(model="m", messages=[], stream=True)
+    assert list(asked) == objects
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

@@ -171,7 +171,7 @@ pub(crate) fn event_ends(
     let max_bytes = Limits::default().event_bytes;
     match BodySniffer::default().inspect(body, row.framing, max_bytes) {
         Some(BodyKind::Framed(framing)) => Ok(py.detach(|| ends_of(body, framing, max_bytes))),
-        Some(BodyKind::HtmlPage | BodyKind::Compressed) | None => Ok(Vec::new()),
+        Some(BodyKind::HtmlPage | BodyKind::Compressed(_)) | None => Ok(Vec::new()),
     }
 }
 

@@ -231,9 +231,10 @@ impl Decoder {
             Some(BodyKind::Framed(framing)) => self.settle(framing, out),
             // All bytes before the page are white space.
             Some(BodyKind::HtmlPage) => self.body = Body::HtmlPage(Vec::new()),
-            Some(BodyKind::Compressed) => {
-                let message =
-                    "the body is compressed (gzip); the transport must undo the content encoding";
+            Some(BodyKind::Compressed(encoding)) => {
+                let message = format!(
+                    "the body is compressed ({encoding}); the transport must undo the content encoding"
+                );
                 self.core.fail(out, &Failure::new(ErrorCode::ProtocolError, message.into()));
             }
         }

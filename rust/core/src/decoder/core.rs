@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::answers::{Answers, JoinedAnswers, Outputs};
 use super::options::Options;
 use crate::contract::{ErrorCode, Failure};
-use crate::dialect::{self, State};
+use crate::dialect::{self, State, members};
 use crate::emit::StreamOptions;
 use crate::framing::Bytes;
 use crate::json::scan::{JsonScan, Verdict};
@@ -28,7 +28,27 @@ pub(super) struct Core {
     stray: BareJson,
     /// A line had a field name that differs from `data` only in case.
     misspelt: bool,
+    /// JSON came outside of events, as a whole body does.
+    bare: bool,
+    /// No template is applied before it said something or another one came.
+    first: Option<FirstObject>,
 }
+
+/// The first object of a body, with the name of its event.  It tells the protocol of a body in which nothing was recognised.
+#[derive(Clone, Debug, PartialEq)]
+struct FirstObject {
+    name: Box<str>,
+    /// Empty if the object said something.
+    json: Box<str>,
+    /// No other object followed so far.
+    is_alone: bool,
+}
+
+/// Maximum bytes of the first object that are kept.
+const FIRST_BYTES: usize = 256;
+
+/// Maximum characters of the first object in an error.
+const SHOWN_CHARACTERS: usize = 200;
 
 /// Bare JSON that is collected until it is whole.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -63,7 +83,15 @@ impl Core {
         let Options { stream, markup, .. } = options;
         let stream = Arc::new(stream);
         let answers = Answers::one(Arc::clone(&stream), markup.as_ref());
-        Self { state, answers, options: stream, stray: BareJson::default(), misspelt: false }
+        Self {
+            state,
+            answers,
+            options: stream,
+            stray: BareJson::default(),
+            misspelt: false,
+            bare: false,
+            first: None,
+        }
     }
 
     /// Build the stages of all answers.
@@ -71,7 +99,15 @@ impl Core {
         let Options { stream, markup, .. } = options;
         let stream = Arc::new(stream);
         let answers = Answers::all(Arc::clone(&stream), markup.as_ref(), state.has_choices());
-        Self { state, answers, options: stream, stray: BareJson::default(), misspelt: false }
+        Self {
+            state,
+            answers,
+            options: stream,
+            stray: BareJson::default(),
+            misspelt: false,
+            bare: false,
+            first: None,
+        }
     }
 
     pub(super) fn options(&self) -> &StreamOptions {
@@ -102,6 +138,36 @@ impl Core {
     /// Drop bare JSON that is being collected.
     pub(super) fn drop_bare_json(&mut self) {
         self.stray = BareJson::default();
+        self.bare = false;
+        self.first = None;
+    }
+
+    /// Keep the first object, and record that another one followed.
+    #[cold]
+    fn keep_first(&mut self, name: &str, json: &str, says_nothing: bool) {
+        if json == "{}" {
+            return; // a sign of life, which is of no protocol
+        }
+        if let Some(first) = &mut self.first {
+            first.is_alone = false;
+            return;
+        }
+        let json = if says_nothing { json } else { "" };
+        let mut end = json.len().min(FIRST_BYTES);
+        while !json.is_char_boundary(end) {
+            end -= 1;
+        }
+        self.first = Some(FirstObject {
+            name: name.into(),
+            json: json.get(..end).unwrap_or_default().into(),
+            is_alone: says_nothing,
+        });
+    }
+
+    /// Return true before the first object that says something, or before the second one.
+    #[inline]
+    fn may_be_unread(&self) -> bool {
+        self.first.as_ref().is_none_or(|first| first.is_alone)
     }
 
     /// Return the dialect's state and the sinks.
@@ -117,6 +183,9 @@ impl Core {
         bytes: Bytes<'_>,
         out: &mut O,
     ) -> usize {
+        if self.may_be_unread() {
+            return 0; // the first event is framed, so that its name and its end are known
+        }
         let (state, mut sinks) = self.join(out);
         if O::ALL {
             state.apply_templates_unframed(bytes, &mut sinks)
@@ -134,7 +203,7 @@ impl Core {
         wire: &[u8],
         out: &mut O,
     ) -> bool {
-        if self.options.provider_raw {
+        if self.options.provider_raw || self.may_be_unread() {
             return false;
         }
         let (state, mut sinks) = self.join(out);
@@ -154,19 +223,19 @@ impl Core {
     }
 
     #[inline(never)]
-    #[expect(
-        clippy::redundant_closure_for_method_calls,
-        reason = "the method alone has one lifetime"
-    )]
     pub(super) fn event(&mut self, event: Event<'_>, out: &mut impl Outputs) {
         let Event { offset, closed, .. } = event;
         let (name, data) = (event.name.as_bytes(), event.data.as_bytes().trim_ascii());
         match data.first() {
             None => {}
             Some(b'[') if data.starts_with(b"[DONE]") => {
+                let unread = self.unread_failure(true);
                 let (state, mut sinks) = self.join(out);
                 state.close(&mut sinks);
-                sinks.each(|sink| sink.end());
+                sinks.each(|sink| match &unread {
+                    Some(failure) if sink.says_nothing() => sink.error(failure.clone()),
+                    _ => sink.end(),
+                });
             }
             Some(b'{' | b'[') => {
                 if let Err(error) = self.json(&event, out)
@@ -246,6 +315,11 @@ impl Core {
             }
         }
         if let Some(error) = error {
+            if let Some(said) = broken_error(data) {
+                let (state, mut sinks) = self.join(out);
+                state.close(&mut sinks);
+                return sinks.each(|sink| sink.error(sink.failure_of(said.clone())));
+            }
             let message = if error.kind == ErrorKind::TooDeep {
                 format!(
                     "limit reached: depth ({}) in the event at byte {offset}",
@@ -291,11 +365,19 @@ impl Core {
 
     #[inline]
     fn object(&mut self, frame: dialect::Frame<'_>, out: &mut impl Outputs) -> Result<(), Error> {
+        let is_first = self.may_be_unread();
         let (state, mut sinks) = self.join(out);
         sinks.each(|sink| sink.begin_frame(frame.json));
         let read = state.frame(frame, &mut sinks);
         // The frame ends after a failure too.  Text that is not JSON must not become the raw event of the error.
         sinks.end_frame();
+        let mut says_nothing = true;
+        if is_first {
+            sinks.each(|sink| says_nothing &= sink.says_nothing());
+            if read.is_ok() {
+                self.keep_first(frame.name, frame.json, says_nothing);
+            }
+        }
         read
     }
 
@@ -328,6 +410,7 @@ impl Core {
                 return;
             }
             self.stray.offset = offset;
+            self.bare |= !record;
         }
         let bound = self.options.limits.event_bytes;
         if self.stray.text.len().saturating_add(line.len()) > bound {
@@ -387,6 +470,31 @@ impl Core {
         sinks.each(|sink| sink.error(failure.clone()));
     }
 
+    /// Return the failure of a body whose first object is of another protocol, or of none.
+    #[cold]
+    fn unread_failure(&self, is_whole: bool) -> Option<Failure<Box<str>>> {
+        let first = self.first.as_ref()?;
+        let own = self.options.dialect;
+        let found = match members::by_frame(&first.name) {
+            Some(dialect) => vec![dialect],
+            None => members::dialects_of(&first.name, &first.json),
+        };
+        if members::reads(own, &found) {
+            return None;
+        }
+        let seen = match (members::foreign_form(&first.json), &found[..]) {
+            (Some(form), _) => form,
+            (None, [dialect]) => dialect,
+            // One event of an unknown form may be that of a gateway, before the connection was lost.
+            _ if first.is_alone && !is_whole => return None,
+            (None, _) => "no protocol that deltafold reads",
+        };
+        let shown: String = first.json.chars().take(SHOWN_CHARACTERS).collect();
+        let message =
+            format!("no event of {own} was recognised; this is {seen}; the first event is {shown}");
+        Some(Failure::new(ErrorCode::ProtocolError, message.into()))
+    }
+
     pub(super) fn end_of_body(&mut self, out: &mut impl Outputs, fed_anything: bool) {
         if !fed_anything {
             let mut failure = Failure::new(ErrorCode::ProtocolError, "the body is empty".into());
@@ -398,6 +506,7 @@ impl Core {
         let message = "no field is named `data`, only others that differ in case";
         let unnamed = Failure::new(ErrorCode::ProtocolError, message.into());
         let misspelt = self.misspelt;
+        let unread = self.unread_failure(self.bare);
         let (state, mut sinks) = self.join(out);
         let mut said_nothing = Vec::new();
         if misspelt {
@@ -407,7 +516,10 @@ impl Core {
         let mut said_nothing = said_nothing.into_iter();
         sinks.each(|sink| match said_nothing.next() {
             Some(true) => sink.error(unnamed.clone()),
-            Some(false) | None => sink.end_of_body(lost.clone(), true),
+            Some(false) | None => match &unread {
+                Some(failure) if sink.says_nothing() => sink.error(failure.clone()),
+                _ => sink.end_of_body(lost.clone(), true),
+            },
         });
     }
 
@@ -429,3 +541,25 @@ impl Core {
         });
     }
 }
+
+/// Read an error whose text has line breaks of its own, which break the JSON and, in a stream of events, end the line.
+///
+/// Source: the `serve` command of transformers 5.19, which writes the text of an exception so.
+#[cold]
+fn broken_error(data: &[u8]) -> Option<ErrorObject> {
+    let text = String::from_utf8_lossy(data);
+    let rest = text.trim_start().strip_prefix('{')?.trim_start();
+    if !rest.starts_with("\"error\"") {
+        return None;
+    }
+    let text = text.trim().replace('\r', "\\r").replace('\n', "\\n");
+    ["", "\"}", "\"}}"].iter().find_map(|end| {
+        let json = format!("{text}{end}");
+        let mut reader = Reader::new(&json, BROKEN_ERROR_DEPTH);
+        reader.skip().and_then(|()| reader.end()).ok()?;
+        ErrorObject::read(&json).ok()
+    })
+}
+
+/// Maximum depth of an error whose JSON is broken.
+const BROKEN_ERROR_DEPTH: usize = 8;

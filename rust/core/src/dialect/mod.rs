@@ -22,6 +22,7 @@ pub mod choices;
 pub mod cohere_chat;
 pub mod gemini;
 pub mod gemini_interactions;
+pub(crate) mod members;
 pub mod ollama;
 pub mod openai_chat;
 pub mod openai_responses;

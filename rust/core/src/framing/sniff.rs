@@ -11,7 +11,7 @@
 //! | first bytes | framing |
 //! |---|---|
 //! | `<` | an HTML or XML page |
-//! | those of gzip | compressed |
+//! | those of gzip or zstd | compressed |
 //! | `[` and then `{` | JSON array |
 //! | `:`, or the first letter of an SSE field | SSE |
 //! | `{`, if the protocol has binary frames | SSE, which passes the lines on as strays |
@@ -29,8 +29,8 @@ pub enum BodyKind {
     Framed(Framing),
     /// An HTML or XML page.
     HtmlPage,
-    /// gzip data: the transport did not undo the content encoding.
-    Compressed,
+    /// Data in the content encoding of this name, which the transport did not undo.
+    Compressed(&'static str),
 }
 
 /// The first bytes of a body whose kind is not decided yet.
@@ -40,6 +40,8 @@ pub struct BodySniffer {
     seen: Vec<u8>,
     /// `seen` holds an opening bracket.
     bracket: bool,
+    /// The last byte was the first one of a zstd frame.
+    zstd: bool,
 }
 
 impl BodySniffer {
@@ -60,13 +62,20 @@ impl BodySniffer {
 
     fn byte(&mut self, byte: u8, usual: Framing) -> Option<BodyKind> {
         let framing = match byte {
+            0xB5 if self.zstd => return Some(BodyKind::Compressed("zstd")),
+            _ if self.zstd => usual,
             b' ' | b'\t' | b'\n' | b'\r' => return None,
             b'{' if self.bracket => Framing::JsonArray,
             _ if self.bracket => Framing::Sse,
             // The bytes of a BOM are ignored too.
             0xEF | 0xBB | 0xBF => return None,
             b'<' => return Some(BodyKind::HtmlPage),
-            0x1F => return Some(BodyKind::Compressed),
+            0x1F => return Some(BodyKind::Compressed("gzip")),
+            // Source: RFC 8878, 3.1.1, the magic number 28 B5 2F FD.
+            0x28 => {
+                self.zstd = true;
+                return None;
+            }
             b'[' => {
                 self.bracket = true;
                 return None;

@@ -95,7 +95,14 @@ impl Vocabulary {
 /// Return the code of a word by the part of it that several providers use.
 fn from_part(word: &str) -> Option<ErrorCode> {
     let word = word.to_ascii_lowercase();
-    if word.contains("spend_limit") {
+    // Tencent Cloud's words have a family before a dot.
+    if word.starts_with("authfailure") {
+        Some(ErrorCode::Authentication)
+    } else if word.starts_with("requestlimitexceeded") {
+        Some(ErrorCode::RateLimited)
+    } else if word.starts_with("invalidparameter") {
+        Some(ErrorCode::InvalidRequest)
+    } else if word.contains("spend_limit") {
         Some(ErrorCode::QuotaExceeded)
     } else if word.contains("_policy") {
         Some(ErrorCode::ContentBlocked)
@@ -110,7 +117,15 @@ fn from_part(word: &str) -> Option<ErrorCode> {
 const OTHER_ERRORS: &[(ErrorCode, &[&str])] = &[
     (
         ErrorCode::Authentication,
-        &["invalid_authentication_error", "API_KEY_INVALID", "unauthorized"],
+        // The numbers are those of MiniMax and iFlytek.
+        &[
+            "invalid_authentication_error",
+            "API_KEY_INVALID",
+            "unauthorized",
+            "1004",
+            "2049",
+            "11200",
+        ],
     ),
     (ErrorCode::Permission, &["forbidden", "insufficient_permissions"]),
     (
@@ -125,11 +140,21 @@ const OTHER_ERRORS: &[(ErrorCode, &[&str])] = &[
             "exceeded_current_quota_error",
             "organization_usage_limit_exceeded",
             "payment_required",
+            "1008",
         ],
     ),
     (
         ErrorCode::RateLimited,
-        &["rate_limit_reached_error", "ramp_limit_exceeded", "too_many_requests"],
+        &[
+            "rate_limit_reached_error",
+            "ramp_limit_exceeded",
+            "too_many_requests",
+            "1002",
+            "1039",
+            "11201",
+            "11202",
+            "11203",
+        ],
     ),
     (
         ErrorCode::Overloaded,
@@ -144,7 +169,13 @@ const OTHER_ERRORS: &[(ErrorCode, &[&str])] = &[
     (ErrorCode::Cancelled, &["canceled"]),
     (
         ErrorCode::ContentBlocked,
-        &["content_policy_violation", "content_blocked", "ResponsibleAIPolicyViolation"],
+        &[
+            "content_policy_violation",
+            "content_blocked",
+            "ResponsibleAIPolicyViolation",
+            "1026",
+            "1027",
+        ],
     ),
     (
         ErrorCode::InvalidRequest,
@@ -155,6 +186,7 @@ const OTHER_ERRORS: &[(ErrorCode, &[&str])] = &[
             "FAILED_PRECONDITION",
             "OUT_OF_RANGE",
             "tool_use_failed",
+            "2013",
         ],
     ),
     (

@@ -224,9 +224,9 @@ impl ErrorObject {
 
     fn read_member(&mut self, reader: &mut Reader<'_>, key: &str) -> Result<()> {
         match key {
-            "error" | "errors" | "Error" => self.read_value(reader)?,
+            "error" | "errors" | "Error" | "Response" | "base_resp" => self.read_value(reader)?,
             "Message" => set(&mut self.capital_message, reader.filled_string()?),
-            "message" | "detail" | "msg" | "error_description" => {
+            "message" | "detail" | "msg" | "error_description" | "error_msg" | "status_msg" => {
                 if reader.kind()? == Kind::String {
                     set(&mut self.message, reader.filled_string()?);
                 } else {

@@ -33,6 +33,8 @@ pub struct Counts {
     pub audio_input: Option<u64>,
     /// Generated audio tokens.
     pub audio_output: Option<u64>,
+    /// The total showed that a count is counted otherwise than the protocol does.
+    pub is_read_by_total: bool,
 }
 
 impl Counts {
@@ -44,7 +46,8 @@ impl Counts {
     /// Convert the numbers of a usage record.
     ///
     /// A record with more cached tokens than prompt tokens excludes the cached ones from the prompt (xAI).  If the total
-    /// equals prompt + completion + reasoning, the completion excludes the reasoning (xAI).
+    /// equals prompt + completion + reasoning, the completion excludes the reasoning (xAI).  If it equals prompt + completion
+    /// where the protocol counts the reasoning beside the completion, the completion includes it (gateways before Gemini).
     #[inline]
     pub fn from_numbers(table: &UsageTable, numbers: &UsageNumbers) -> Self {
         let prompt = numbers.get(UsageMember::Input);
@@ -60,14 +63,15 @@ impl Counts {
             input = sum(input, Some(cached));
         }
         let mut output = numbers.get(UsageMember::Output);
+        let mut is_read_by_total = false;
+        let has_total = |sum: Option<u64>| {
+            let all = [prompt, output, reasoning.filter(|count| *count > 0)];
+            all.iter().all(Option::is_some) && sum == numbers.get(UsageMember::Total)
+        };
         if table.output_excludes_reasoning {
-            output = sum(output, reasoning);
-        } else if let (Some(count), Some(total)) = (reasoning, numbers.get(UsageMember::Total))
-            && count > 0
-            && prompt.is_some()
-            && output.is_some()
-            && sum(prompt, sum(output, reasoning)) == Some(total)
-        {
+            is_read_by_total = has_total(sum(input, output));
+            output = sum(output, reasoning.filter(|_| !is_read_by_total));
+        } else if has_total(sum(prompt, sum(output, reasoning))) {
             output = sum(output, reasoning);
         }
         Self {
@@ -79,6 +83,7 @@ impl Counts {
             reasoning,
             audio_input: numbers.get(UsageMember::AudioInput),
             audio_output: numbers.get(UsageMember::AudioOutput),
+            is_read_by_total,
         }
     }
 

@@ -53,6 +53,11 @@ impl EmitterSink<'_> {
         if self.ended() || counts.is_empty() {
             return;
         }
+        if counts.is_read_by_total {
+            let message =
+                "the completion's tokens include those of the reasoning, as their total says";
+            self.warn("usage_read_by_total", message, None);
+        }
         let Emitter { deltas, usage, .. } = &mut *self.emitter;
         let known = usage.get_or_insert_default();
         if counts.replace(known, raw) {

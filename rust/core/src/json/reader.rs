@@ -435,6 +435,14 @@ impl<'a> Reader<'a> {
         Ok(Some(self.raw()?).filter(|text| *text != "null"))
     }
 
+    /// Skip a value and return its text, and record its scalars if tracing is on.
+    pub fn ignored_raw(&mut self) -> Result<&'a str> {
+        self.space();
+        let start = self.at;
+        self.ignore()?;
+        Ok(self.text.get(start..self.at).unwrap_or(""))
+    }
+
     /// Skip a value of any kind that the caller does not use, and record its scalars if tracing is on.
     #[inline]
     pub fn ignore(&mut self) -> Result<()> {

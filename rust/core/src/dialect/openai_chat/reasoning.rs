@@ -1,5 +1,5 @@
-//! Provider state of reasoning, which the next request must send back: `reasoning_details` (OpenRouter) and
-//! `thinking_blocks` (LiteLLM).
+//! Provider state of reasoning, which the next request must send back: `reasoning_details` (OpenRouter),
+//! `thinking_blocks` (LiteLLM), and the thinking of `content_blocks` (Portkey), which is kept as `thinking_blocks`.
 //!
 //! Law: fragments of one entry are joined, so that the resulting list equals that of a whole response.
 

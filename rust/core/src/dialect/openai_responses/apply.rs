@@ -20,6 +20,8 @@ pub struct State {
     /// The caller must act on an item that is not a tool call.
     caller_acts: bool,
     approval: bool,
+    /// The items are those of a whole body.
+    is_whole_body: bool,
     audio: String,
 }
 
@@ -126,8 +128,7 @@ impl State {
             sink.warn("repeated_item", "an output item was announced twice", None);
             return;
         }
-        let opened = Item::open(&members, item, self.declared.as_deref(), sink);
-        self.places.insert(position, Some(&members), opened, sink);
+        self.open(position, &members, item, sink);
     }
 
     fn done(
@@ -155,10 +156,22 @@ impl State {
         json: &str,
         sink: &mut DeltaSink<'_>,
     ) {
-        let opened = Item::open(members, json, self.declared.as_deref(), sink);
-        if let Some(at) = self.places.insert(position, Some(members), opened, sink) {
+        if let Some(at) = self.open(position, members, json, sink) {
             self.end_item(at, members, json, sink);
         }
+    }
+
+    fn open(
+        &mut self,
+        position: ItemPosition<'_>,
+        members: &ItemMembers<'_>,
+        json: &str,
+        sink: &mut DeltaSink<'_>,
+    ) -> Option<usize> {
+        // Each item of a whole body is one of its own.
+        let said_before = self.places.part_by_id(position.item_id).filter(|_| !self.is_whole_body);
+        let opened = Item::open(members, json, self.declared.as_deref(), said_before, sink);
+        self.places.insert(position, Some(members), opened, sink)
     }
 
     fn end_item(
@@ -181,6 +194,7 @@ impl State {
     /// Handle the items of a whole body, or those that the end of a stream repeats.
     fn output(&mut self, output: &str, sink: &mut DeltaSink<'_>) -> Result<()> {
         let streamed = self.places.kinds();
+        self.is_whole_body = streamed.is_empty();
         let mut index = 0;
         Reader::trusted(output).maybe_array(|reader| {
             let json = reader.raw()?;
@@ -194,9 +208,13 @@ impl State {
                 };
                 index += 1;
                 self.add_whole(position, &members, json, sink);
-            } else if let Some(at) = self.places.open_by_id(&members) {
-                // The `done` event of the item is missing.
-                self.end_item(at, &members, json, sink);
+            } else if let Some(at) = self.places.lacking_by_id(&members) {
+                match self.places.get(at) {
+                    Some(hollow @ Item::Hollow(_)) => hollow.fill(&members, json, sink),
+                    _ if members.is_unfinished_call() => {}
+                    // The `done` event of the item is missing.
+                    _ => self.end_item(at, &members, json, sink),
+                }
             } else if !streamed.iter().any(|kind| members.fits(*kind)) {
                 // No event was about an item of this kind.
                 self.done(ItemPosition::default(), json, sink)?;

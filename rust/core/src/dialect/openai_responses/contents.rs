@@ -27,6 +27,10 @@ pub(super) struct Message {
     /// The content that received text last.
     last: usize,
     announced: Announced,
+    /// The first part of an earlier item of this id.
+    said_before: Option<PartHandle>,
+    /// The item repeats the earlier one.
+    is_repeated: bool,
 }
 
 /// State of an item that began, from its first event: the item without its content, in progress.
@@ -69,9 +73,14 @@ struct MessageContent {
 }
 
 impl Message {
-    /// Begin a message whose item was announced.
-    pub(super) fn announced(announced: Announced) -> Self {
-        Self { announced, ..Self::default() }
+    /// Begin a message whose item was announced.  An earlier item of its id began with the part `said_before`.
+    pub(super) fn announced(announced: Announced, said_before: Option<PartHandle>) -> Self {
+        Self { announced, said_before, ..Self::default() }
+    }
+
+    /// Return the first part.
+    pub(super) fn first_part(&self) -> Option<PartHandle> {
+        self.contents.first().map(|content| content.part)
     }
 
     /// Return the part that received text last.
@@ -103,12 +112,42 @@ impl Message {
         };
         let at = known.unwrap_or_else(|| self.open(index, refusal, sink));
         self.last = at;
+        let is_said = whole && self.is_said(at, &text.text(), sink);
         let Some(content) = self.contents.get_mut(at) else { return };
-        say(content.part, text, whole, sink);
+        if !is_said {
+            say(content.part, text, whole, sink);
+        }
         if whole {
             content.ended = true;
             sink.end_part(content.part);
         }
+    }
+
+    /// Return true if an earlier item of the id said a whole text, or if the contents of its index did together.
+    ///
+    /// A gateway adds a part again under its index, and writes the text of all of them as the whole text of each.
+    #[cold]
+    fn is_said(&mut self, at: usize, text: &str, sink: &DeltaSink<'_>) -> bool {
+        let Some(content) = self.contents.get(at).copied().filter(|_| !text.is_empty()) else {
+            return false;
+        };
+        let own = sink.rest_after(content.part, text);
+        if own == Some(text) && self.repeats(text, sink) {
+            return true;
+        }
+        let of_index = self.contents.iter().take(at + 1);
+        let mut of_index = of_index
+            .filter(|one| (one.index, one.refusal) == (content.index, content.refusal))
+            .map(|one| one.part);
+        let rest = of_index.try_fold(text, |rest, part| sink.rest_after(part, rest));
+        own.is_none() && rest == Some("")
+    }
+
+    /// Return true if an earlier item of the id began with this text and no other.
+    fn repeats(&mut self, text: &str, sink: &DeltaSink<'_>) -> bool {
+        let repeats = self.said_before.is_some_and(|part| sink.rest_after(part, text) == Some(""));
+        self.is_repeated |= repeats;
+        repeats
     }
 
     #[cold]
@@ -132,7 +171,9 @@ impl Message {
         }
         let kind = if refusal { PartKind::Refusal } else { PartKind::Text };
         let part = sink.open_repeated_block(kind);
-        self.announced.send(part, false, sink);
+        if self.said_before.is_none() {
+            self.announced.send(part, false, sink);
+        }
         let at = self.contents.len();
         self.contents.push(MessageContent { index, refusal, part, ended: false });
         self.by_index.insert((index, refusal), at);
@@ -142,18 +183,24 @@ impl Message {
         at
     }
 
-    /// Accept the whole item and end the parts.
-    pub(super) fn finish(&mut self, list: Option<&str>, item: &str, sink: &mut DeltaSink<'_>) {
+    /// Accept the whole item and end the parts.  Return false if it has none.
+    pub(super) fn finish(
+        &mut self,
+        list: Option<&str>,
+        item: &str,
+        sink: &mut DeltaSink<'_>,
+    ) -> bool {
         // Contents are matched by their order.  The sort is stable, so that equal indexes keep the order of their texts.
         self.contents.sort_by_key(|content| (content.index, content.refusal));
         // `read` validated the JSON, so that an error here only means a value that is not a list.
         let _ = self.finish_contents(list, sink);
-        if let Some(content) = self.contents.first() {
-            sink.part_state(content.part, &without(item, &["content"]));
+        if let Some(part) = self.first_part().filter(|_| !self.is_repeated) {
+            sink.part_state(part, &without(item, &["content"]));
         }
         for content in &self.contents {
             sink.end_part(content.part);
         }
+        !self.contents.is_empty() || self.is_repeated
     }
 
     /// Send the contents that were not streamed: texts and their annotations.
@@ -162,6 +209,18 @@ impl Message {
         let mut position = 0;
         let wants_logprobs = sink.options().logprobs;
         texts(list, |text, content, extras| {
+            // The contents of one index are adjacent.
+            let name = self.contents.get(position).map(|one| (one.index, one.refusal));
+            let same = self.contents.iter().skip(position);
+            let same = same.take_while(|one| Some((one.index, one.refusal)) == name).count();
+            let whole = text.text();
+            if same > 0 && self.is_said(position + same - 1, &whole, sink) {
+                position += same;
+                return;
+            }
+            if same == 0 && !whole.is_empty() && self.repeats(&whole, sink) {
+                return;
+            }
             let is_known = position < streamed;
             let at = if is_known {
                 position
@@ -271,12 +330,13 @@ impl Reasoning {
         say(part, text, whole, sink);
     }
 
-    /// Accept the whole item and end the part.
+    /// Accept the whole item and end the part, unless it has no text and the final object may have some.
     pub(super) fn finish(
         &mut self,
         summary: Option<&str>,
         content: Option<&str>,
         item: &str,
+        may_go_on: bool,
         sink: &mut DeltaSink<'_>,
     ) {
         for (source, list) in [(Content::Summary, summary), (Content::Reasoning, content)] {
@@ -293,9 +353,23 @@ impl Reasoning {
                 });
             }
         }
-        let part = self.part.unwrap_or_else(|| sink.open_repeated_block(PartKind::Thinking));
-        sink.part_state(part, item);
-        sink.end_part(part);
+        self.part.get_or_insert_with(|| sink.open_repeated_block(PartKind::Thinking));
+        self.set_state(item, sink);
+        if let Some(part) = self.part.filter(|_| !(may_go_on && self.has_no_text())) {
+            sink.end_part(part);
+        }
+    }
+
+    /// Return true if no text came.
+    pub(super) fn has_no_text(&self) -> bool {
+        self.source.is_none()
+    }
+
+    /// Set the provider state of the part: the whole item.
+    pub(super) fn set_state(&self, item: &str, sink: &mut DeltaSink<'_>) {
+        if let Some(part) = self.part {
+            sink.part_state(part, item);
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use super::contents::{Announced, Message, Reasoning, without};
 use super::facts::flat_name;
 use super::read::Content;
 use crate::contract::{FinishReason, InputFormat};
-use crate::emit::{CallEnd, CallHandle};
+use crate::emit::{CallEnd, CallHandle, PartHandle};
 use crate::json::{self, Reader, Result, Str};
 use crate::sink::DeltaSink;
 
@@ -24,15 +24,29 @@ const ITEM_BYTES: usize = 256;
 pub(super) enum Item {
     Message(Message),
     Reasoning(Reasoning),
-    Call(CallHandle),
+    Call {
+        call: CallHandle,
+        /// The whole arguments came, though they may be empty.
+        is_whole: bool,
+    },
     Provider {
         begun: String,
         /// A member whose text arrives in deltas.
         member: Option<(&'static str, String)>,
         held: usize,
     },
-    /// The item was emitted completely.
-    Done,
+    /// The item is done, but lacks what the final object of the answer may have.
+    Hollow(Hollow),
+    /// The item was emitted completely; with the first part of a message.
+    Done(Option<PartHandle>),
+}
+
+/// An item that came empty, or reasoning without its ciphertext.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Hollow {
+    Message(Message),
+    Reasoning(Reasoning),
+    Call(CallHandle),
 }
 
 /// The kinds of items, by the content that they take.
@@ -74,6 +88,7 @@ pub(super) struct ItemMembers<'a> {
     summary: Option<&'a str>,
     execution: Option<Str<'a>>,
     environment: Option<Str<'a>>,
+    has_ciphertext: bool,
     status: Option<Str<'a>>,
 }
 
@@ -103,6 +118,7 @@ impl<'a> ItemMembers<'a> {
                 "content" => found.content = reader.opt_raw()?,
                 "summary" => found.summary = reader.opt_raw()?,
                 "execution" => found.execution = reader.opt_string()?,
+                "encrypted_content" => found.has_ciphertext = reader.opt_raw()?.is_some(),
                 "status" => found.status = reader.opt_string()?,
                 "environment" => reader.maybe_object(|reader, key| {
                     match key {
@@ -160,6 +176,13 @@ impl<'a> ItemMembers<'a> {
         }
     }
 
+    /// Return true if the item is a call that its own status calls unfinished, and no arguments came with it.
+    pub(super) fn is_unfinished_call(&self) -> bool {
+        self.fits(ItemKind::Call)
+            && self.arguments.is_none_or(|arguments| arguments.is_empty())
+            && self.status.is_some_and(|status| status.raw == "in_progress")
+    }
+
     /// Return the end of a call's item.  `status: "incomplete"` means that the call is not complete.
     fn call_end(&self) -> CallEnd {
         match self.status {
@@ -182,11 +205,12 @@ impl<'a> ItemMembers<'a> {
 }
 
 impl Item {
-    /// Open an item.
+    /// Open an item.  An earlier message of its id began with the part `said_before`.
     pub(super) fn open(
         members: &ItemMembers<'_>,
         item: &str,
         declared: Option<&[String]>,
+        said_before: Option<PartHandle>,
         sink: &mut DeltaSink<'_>,
     ) -> Self {
         let call = |format, sink: &mut DeltaSink<'_>| {
@@ -198,10 +222,13 @@ impl Item {
                 sink.call_state(call, &state);
             }
             members.name_call(call, sink);
-            Self::Call(call)
+            Self::Call { call, is_whole: false }
         };
         match members.kind.map_or("", |kind| kind.raw) {
-            "message" => Self::Message(Message::announced(Announced::of(members.id, item, sink))),
+            "message" => {
+                let announced = Announced::of(members.id, item, sink);
+                Self::Message(Message::announced(announced, said_before))
+            }
             "reasoning" => {
                 Self::Reasoning(Reasoning::announced(Announced::of(members.id, item, sink)))
             }
@@ -224,10 +251,14 @@ impl Item {
                 Some(Self::Message(Message::default()))
             }
             Content::Summary | Content::Reasoning => Some(Self::Reasoning(Reasoning::default())),
-            Content::Arguments => Some(Self::Call(sink.open_repeated_call(InputFormat::Json))),
-            Content::Input => Some(Self::Call(sink.open_repeated_call(InputFormat::Text))),
+            Content::Arguments => Some(Self::call(InputFormat::Json, sink)),
+            Content::Input => Some(Self::call(InputFormat::Text, sink)),
             Content::Audio | Content::Member(_) => None,
         }
+    }
+
+    fn call(format: InputFormat, sink: &mut DeltaSink<'_>) -> Self {
+        Self::Call { call: sink.open_repeated_call(format), is_whole: false }
     }
 
     /// Return the kind of an item that was just opened.
@@ -235,8 +266,8 @@ impl Item {
         match self {
             Self::Message(_) => ItemKind::Message,
             Self::Reasoning(_) => ItemKind::Reasoning,
-            Self::Call(_) => ItemKind::Call,
-            Self::Provider { .. } | Self::Done => ItemKind::Provider,
+            Self::Call { .. } => ItemKind::Call,
+            Self::Provider { .. } | Self::Hollow(_) | Self::Done(_) => ItemKind::Provider,
         }
     }
 
@@ -263,10 +294,15 @@ impl Item {
             (Self::Reasoning(reasoning), Content::Summary | Content::Reasoning) => {
                 reasoning.take(content, index, text, whole, sink);
             }
-            (Self::Call(call), Content::Arguments | Content::Input) if whole => {
-                sink.args_whole(*call, text);
+            (Self::Call { call, is_whole }, Content::Arguments | Content::Input) if whole => {
+                *is_whole = true;
+                if !text.is_empty() {
+                    sink.args_whole(*call, text);
+                }
             }
-            (Self::Call(call), Content::Arguments | Content::Input) => sink.call_args(*call, text),
+            (Self::Call { call, .. }, Content::Arguments | Content::Input) => {
+                sink.call_args(*call, text);
+            }
             (Self::Provider { member, held, .. }, Content::Member(_) | Content::Input)
                 if !whole =>
             {
@@ -288,12 +324,19 @@ impl Item {
         item: &str,
         sink: &mut DeltaSink<'_>,
     ) {
-        match self {
-            Self::Message(message) => message.finish(members.content, item, sink),
-            Self::Reasoning(reasoning) => {
-                reasoning.finish(members.summary, members.content, item, sink);
+        let mut first_part = None;
+        let hollow = match self {
+            Self::Message(message) => {
+                let has_parts = message.finish(members.content, item, sink);
+                first_part = message.first_part();
+                (!has_parts).then(|| Hollow::Message(std::mem::take(message)))
             }
-            Self::Call(call) => {
+            Self::Reasoning(reasoning) => {
+                let is_hollow = !members.has_ciphertext;
+                reasoning.finish(members.summary, members.content, item, is_hollow, sink);
+                is_hollow.then(|| Hollow::Reasoning(std::mem::take(reasoning)))
+            }
+            Self::Call { call, .. } => {
                 // Must precede the name: the text that is buffered until the name arrives may be only half of the arguments.
                 if let Some(arguments) = members.arguments {
                     sink.args_whole(*call, arguments);
@@ -301,20 +344,50 @@ impl Item {
                 members.name_call(*call, sink);
                 let state = without(item, &["arguments", "input"]);
                 sink.call_state(*call, &state);
+                let is_empty = sink.has_no_args(*call);
                 sink.end_call(*call, members.call_end());
+                Some(Hollow::Call(*call)).filter(|_| is_empty)
             }
             Self::Provider { held, .. } => {
                 sink.give_back_state_bytes(*held);
                 sink.provider_part(item);
+                None
             }
-            Self::Done => return,
-        }
-        *self = Self::Done;
+            Self::Hollow(_) | Self::Done(_) => return,
+        };
+        *self = hollow.map_or(Self::Done(first_part), Self::Hollow);
     }
 
-    /// Emit a provider item whose stream ended before it was done.
+    /// Take what an item lacks from the final object of the answer.
+    pub(super) fn fill(&mut self, members: &ItemMembers<'_>, item: &str, sink: &mut DeltaSink<'_>) {
+        match self {
+            Self::Hollow(Hollow::Message(message)) => {
+                message.finish(members.content, item, sink);
+            }
+            Self::Hollow(Hollow::Reasoning(reasoning)) if reasoning.has_no_text() => {
+                reasoning.finish(members.summary, members.content, item, false, sink);
+            }
+            Self::Hollow(Hollow::Reasoning(reasoning)) if members.has_ciphertext => {
+                reasoning.set_state(item, sink);
+            }
+            Self::Hollow(Hollow::Call(call)) => {
+                if let Some(arguments) = members.arguments {
+                    sink.args_whole(*call, arguments);
+                }
+            }
+            _ => return,
+        }
+        *self = Self::Done(None);
+    }
+
+    /// Emit a provider item whose stream ended before it was done, and give up a call that nothing confirmed.
     pub(super) fn close(&mut self, sink: &mut DeltaSink<'_>) {
-        // Parts and calls are ended together with the stream, because their end depends on the end of the stream.
+        // Parts and other calls are ended together with the stream, because their end depends on the end of the stream.
+        if let Self::Call { call, is_whole: false } = self
+            && sink.has_no_args(*call)
+        {
+            sink.end_call(*call, CallEnd::Abandoned);
+        }
         if let Self::Provider { begun, member, held } = self {
             sink.give_back_state_bytes(*held);
             let block = match member {
@@ -326,7 +399,7 @@ impl Item {
                 None => std::mem::take(begun),
             };
             sink.provider_part(&block);
-            *self = Self::Done;
+            *self = Self::Done(None);
         }
     }
 }

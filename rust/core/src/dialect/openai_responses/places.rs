@@ -12,6 +12,8 @@ use std::collections::HashMap;
 
 use super::items::{Item, ItemKind, ItemMembers};
 use super::read::{Content, ItemPosition};
+use crate::emit::PartHandle;
+use crate::json::Str;
 use crate::sink::DeltaSink;
 
 /// Number of items that a search without a name examines.  A bound keeps the work linear in the stream.
@@ -62,7 +64,7 @@ struct Entry {
 
 impl Entry {
     fn is_open(&self) -> bool {
-        !matches!(self.item, Item::Done)
+        !matches!(self.item, Item::Hollow(_) | Item::Done(_))
     }
 
     fn takes(&self, content: Content) -> bool {
@@ -295,13 +297,21 @@ impl Places {
         })
     }
 
-    /// Return the open item that has an id of a repeated item.
-    pub(super) fn open_by_id(&self, members: &ItemMembers<'_>) -> Option<usize> {
+    /// Return the item that has an id of an item of the final object, unless it is done and lacks nothing.
+    pub(super) fn lacking_by_id(&self, members: &ItemMembers<'_>) -> Option<usize> {
         [members.call_id(), members.id].into_iter().flatten().find_map(|id| {
             let named = self.by_id.get(&id.text()).filter(|named| !named.shared)?;
             let entry = self.entries.get(named.at)?;
-            (entry.is_open() && members.fits(entry.kind)).then_some(named.at)
+            (!matches!(entry.item, Item::Done(_)) && members.fits(entry.kind)).then_some(named.at)
         })
+    }
+
+    /// Return the first part of the message that had an id before.
+    pub(super) fn part_by_id(&self, id: Option<Str<'_>>) -> Option<PartHandle> {
+        match self.entries.get(self.by_id.get(&id?.text())?.at)?.item {
+            Item::Done(first_part) => first_part,
+            _ => None,
+        }
     }
 
     fn name_index(&mut self, index: Option<i64>, at: usize) {

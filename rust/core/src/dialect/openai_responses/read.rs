@@ -202,6 +202,9 @@ impl<'a> Members<'a> {
                 None if self.logprobs.is_some() && !done => {
                     Event::More { content, position, text: Str::plain(""), logprobs: self.logprobs }
                 }
+                None if done && matches!(content, Content::Arguments | Content::Input) => {
+                    Event::Whole { content, position, text: Str::plain("") }
+                }
                 None => Event::Progress,
             };
         }

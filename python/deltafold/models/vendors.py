@@ -391,6 +391,19 @@ _ROWS = (
         checked="2026-11",
     ),
     _chat(
+        "snowflake",
+        "https://{account}.snowflakecomputing.com/api/v2/cortex/v1",
+        "SNOWFLAKE_PAT",
+        {},
+        # Its streams end behind the last usage record, without a finish reason and without `[DONE]`.
+        ends_without_reason=True,
+        sources=(
+            "https://docs.snowflake.com/en/user-guide/snowflake-cortex/cortex-rest-api",
+            "https://docs.snowflake.com/user-guide/snowflake-cortex/open_ai_sdk",
+        ),
+        checked="2026-11",
+    ),
+    _chat(
         "together",
         "https://api.together.ai/v1",
         "TOGETHER_API_KEY",

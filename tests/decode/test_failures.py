@@ -311,7 +311,7 @@ def test_a_call_of_an_abandoned_message_is_incomplete_though_its_text_is_whole()
     assert message.tool_calls[0].incomplete
     assert not message.runnable_tool_calls
     assert message.meta.response_id == "msg_1"
-    assert warning_codes(message) == ["spliced_message"]
+    assert warning_codes(message) == ["spliced_message", "incomplete_call"]
 
 
 @pytest.mark.parametrize(

@@ -299,8 +299,8 @@ def test_the_stop_reason_is_mapped_and_kept(raw: str, reason: FinishReason) -> N
     [
         ("stop", FinishReason.STOP),
         ("length", FinishReason.LENGTH),
-        ("load", FinishReason.STOP),
-        ("unload", FinishReason.STOP),
+        ("load", FinishReason.OTHER),
+        ("unload", FinishReason.OTHER),
         ("something_new", FinishReason.OTHER),
     ],
 )

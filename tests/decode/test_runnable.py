@@ -2,7 +2,8 @@
 
 A call whose arguments are one whole JSON value is whole whatever the ending, unless the provider
 said that more would come.  A call for which no argument text came is whole with `{}` only after
-its own end event, or after an ending that marks the message as finished.  A call whose
+its own end event, or after an ending that marks the message as finished; behind its end event, a
+token limit or a stop string may still have cut it.  A call whose
 text ends inside a value is never whole.  A whole call is runnable unless the ending forbids it: a
 refusal, a filter, an error, a cut.
 
@@ -147,6 +148,11 @@ def _endings_of_chat(done: bytes = DONE) -> dict[str, Ending]:
     endings = {word: Ending(finish(word) + done, word in finished) for word in (*finished, *words)}
     error = event({"error": {"message": "busy", "code": 503}})
     return endings | {
+        "a named stop string": Ending(
+            b'data: {"choices":[{"delta":{},"finish_reason":"stop","stop_reason":"###"}]}\n\n'
+            + DONE,
+            finished=True,
+        ),
         "the end marker alone": Ending(DONE, finished=False),
         "usage, then the end marker": Ending(chunk({}, usage=COUNTS) + DONE, finished=True),
         "the end of the body": Ending(b"", finished=False),
@@ -185,6 +191,13 @@ def _endings_of_anthropic() -> dict[str, Ending]:
             word: Ending(wire(_anthropic_ending(word)), finished)
             for word, finished in ANTHROPIC_WORDS.items()
         },
+        "a named stop string": Ending(
+            anthropic(
+                "message_delta", delta={"stop_reason": "stop_sequence", "stop_sequence": "###"}
+            )
+            + anthropic("message_stop"),
+            finished=True,
+        ),
         "message_stop alone": Ending(anthropic("message_stop"), finished=False),
         "the end of the body": Ending(b"", finished=False),
         "an error event": Ending(error, finished=False),
@@ -312,6 +325,19 @@ ENDINGS: Final[dict[str, dict[str, Ending]]] = {
     RESPONSES: _endings_of_responses(),
 }
 WITHOUT_END_EVENT: Final = frozenset({CHAT, MISTRAL})
+CUTTING: Final = frozenset(
+    {
+        "max_tokens",
+        "model_context_window_exceeded",
+        "MAX_TOKENS",
+        "ERROR_LIMIT",
+        "incomplete",
+        "budget_exceeded",
+        "incomplete: max_output_tokens",
+        "a named stop string",
+    }
+)
+"""Endings that may have cut a last call without arguments, whatever its end event says."""
 ABANDONING: Final = frozenset({"another message"})
 """Endings after which not even a whole call is runnable: its message was given up."""
 
@@ -386,8 +412,10 @@ def test_a_call_is_runnable_as_the_table_says(
     elif state == "whole":
         more_to_come = dialect == GEMINI and not closed
         is_whole = closed or not (more_to_come or name in ABANDONING)
+    elif dialect == RESPONSES and state == "nothing" and not closed:
+        is_whole = False  # the final object should have confirmed it
     else:
-        is_whole = finished
+        is_whole = finished and name not in CUTTING
     arguments = {"a": 1} if state == "whole" else {}
     assert call.arguments == (arguments if is_whole else None), call
     assert call.incomplete is not is_whole
@@ -451,18 +479,21 @@ def test_empty_arguments_of_a_whole_chat_body_are_no_placeholder(reason: str) ->
     body = {"object": "chat.completion", "id": "r", "model": "m", "choices": [choice]}
     wire = event(body).removeprefix(b"data: ")
     found = first_call(CHAT, wire, is_forbidden=reason in FORBIDDING)
-    assert found.arguments == {}
+    assert found.arguments == (None if reason == "length" else {})
 
 
 @pytest.mark.parametrize(("status", "runnable"), [("completed", True), ("incomplete", False)])
+@pytest.mark.parametrize("reason", ["max_output_tokens", "content_filter", "unheard_of"])
 def test_an_item_of_responses_says_itself_whether_it_is_complete(
-    status: str, runnable: bool
+    status: str, runnable: bool, reason: str
 ) -> None:
+    # vLLM marks a call as completed that the token limit cut.
+    runnable = runnable and reason != "max_output_tokens"
     item = {"type": "function_call", "id": "i", "call_id": "c", "name": "f", "arguments": ""}
     done = typed("response.output_item.done", output_index=0, item=item | {"status": status})
-    details = {"reason": "max_output_tokens"}
-    end = {"id": "r", "status": "incomplete", "incomplete_details": details}
-    call = first_call(RESPONSES, done + typed("response.incomplete", response=end))
+    end = {"id": "r", "status": "incomplete", "incomplete_details": {"reason": reason}}
+    body = done + typed("response.incomplete", response=end)
+    call = first_call(RESPONSES, body, is_forbidden=reason == "content_filter")
     assert call.incomplete is not runnable
 
 

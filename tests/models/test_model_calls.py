@@ -421,9 +421,9 @@ EVENTS = [
     ("part_start", 2, None),
     ("part_delta", 2, '{"a":'),
     ("part_delta", 2, "1}"),
+    ("usage", None, None),
     ("part_stop", 2, '{"a":1}'),
     ("tool_use", 2, None),
-    ("usage", None, None),
     ("message_stop", None, None),
 ]
 

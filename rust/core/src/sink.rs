@@ -160,6 +160,13 @@ impl<'a> DeltaSink<'a> {
         }
     }
 
+    /// Return the rest of a text after all that a part said; `None` if the text does not begin with it, or if the part may
+    /// hold markup, which is no text of the message.
+    pub(crate) fn rest_after<'t>(&self, part: PartHandle, text: &'t str) -> Option<&'t str> {
+        let is_watched = self.markup.as_ref().is_some_and(|markup| markup.is_watched(part));
+        self.below.rest_after(part, text).filter(|_| !is_watched)
+    }
+
     /// Take the whole text of a part after its pieces, and emit the suffix that was not streamed.
     pub fn text_whole(&mut self, part: PartHandle, whole: Str<'_>) {
         match self.watching(part) {
@@ -253,12 +260,6 @@ impl<'a> DeltaSink<'a> {
     pub fn open_verbatim_call(&mut self, format: InputFormat) -> CallHandle {
         self.end_markup(CallEnd::Provider);
         self.below.open_verbatim_call(format)
-    }
-
-    /// End all open calls.
-    pub fn end_calls(&mut self, how: CallEnd) {
-        self.end_markup(how);
-        self.below.end_calls(how);
     }
 
     /// Emit a block that only its provider understands; `block` is its JSON.

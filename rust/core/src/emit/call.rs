@@ -68,11 +68,49 @@ pub(super) struct Call {
     /// Arguments that wait for a name, or that later arguments may replace; see [`Self::holds`].
     pub(super) pending: String,
     pub(super) sent: bool,
+    /// The provider closed the call without arguments, and content followed it.
+    pub(super) is_confirmed: bool,
     pub(super) form: ArgumentForm,
     pub(super) provider_state: Option<String>,
 }
 
+/// Beginnings of the ids of calls that the provider runs: Anthropic's server tools and MCP tools, as gateways copy them.
+const SERVER_MARKS: [&str; 2] = ["srvtoolu_", "mcptoolu_"];
+
 impl Call {
+    /// Return true if the caller may run the call.
+    pub(super) fn is_for_caller(&self) -> bool {
+        self.never_runs().is_none()
+    }
+
+    /// Return why the call never runs, if its name or id say so.
+    pub(super) fn never_runs(&self) -> Option<&'static str> {
+        let id = self.id.as_ref();
+        if self.name.is_none() {
+            Some("a tool call without a name does not run")
+        } else if SERVER_MARKS.iter().any(|mark| id.starts_with(mark)) {
+            Some("a call of a tool that the provider ran itself does not run")
+        } else {
+            None
+        }
+    }
+
+    /// Return true if the arguments are `{}` and nothing else.
+    pub(super) fn is_empty_object(&self) -> bool {
+        self.said == Digest::from_text("{}")
+    }
+
+    /// Return true if no text of the arguments came.
+    pub(super) fn has_no_args(&self) -> bool {
+        self.scan.verdict() == Verdict::Empty && self.pending.is_empty()
+    }
+
+    /// Return true if no arguments came, or `{}`.
+    pub(super) fn is_blank(&self) -> bool {
+        let is_open = self.stage != CallStage::Ended && self.format == InputFormat::Json;
+        is_open && (self.scan.verdict() == Verdict::Empty || self.is_empty_object())
+    }
+
     #[inline]
     pub(super) fn take(&mut self, text: &str) {
         self.scan.feed(text.as_bytes());

@@ -13,9 +13,12 @@ use super::call::{ArgumentForm, Call, CallEnd, CallHandle, CallStage};
 use super::digest::Digest;
 use super::emitter::{Emitter, EmitterSink};
 use super::options::StreamOptions;
-use crate::contract::{CallId, InputFormat, Payload, TextOnlyDelta};
+use crate::contract::{CallId, FinishReason, InputFormat, Payload, TextOnlyDelta};
 use crate::json::scan::{JsonScan, Verdict};
 use crate::json::{Carry, Str};
+
+/// The end of a call that a token limit or a stop string cut.
+const CUT_AT_LIMIT: CallEnd = CallEnd::Finish(FinishReason::Length);
 
 impl EmitterSink<'_> {
     /// Open a tool call.  It starts once it has a name and an id, at its first arguments, or at its end.
@@ -48,6 +51,7 @@ impl EmitterSink<'_> {
                 carry: Carry::default(),
                 pending: String::new(),
                 sent: false,
+                is_confirmed: false,
                 form,
                 provider_state: None,
             });
@@ -247,6 +251,7 @@ impl EmitterSink<'_> {
             return;
         }
         self.end_open_part();
+        self.confirm_call();
         let Emitter { deltas, calls, ids, served_calls, .. } = &mut *self.emitter;
         let Some(state) = calls.get_mut(call.0) else { return };
         let Some(index) = deltas.open_part() else {
@@ -262,7 +267,9 @@ impl EmitterSink<'_> {
             state.id = CallId::from(other.as_str());
         }
         state.stage = CallStage::Started;
-        *served_calls += 1;
+        if state.is_for_caller() {
+            *served_calls += 1;
+        }
         let provider_state = state.provider_state.take();
         let options = Arc::clone(&deltas.options);
         deltas.send(
@@ -282,10 +289,36 @@ impl EmitterSink<'_> {
     }
 
     /// End a call.
+    ///
+    /// A call without arguments that its provider closed waits for what follows: behind it, a token limit or a stop string may
+    /// have cut the arguments, whatever the provider says of the call (vLLM marks it completed).
     pub fn end_call(&mut self, call: CallHandle, how: CallEnd) {
         if self.ended() {
             return;
         }
+        let is_blank = self.emitter.calls.get(call.0).is_some_and(Call::is_blank);
+        if how == CallEnd::Provider && is_blank {
+            self.start_call(call);
+            self.confirm_call();
+            self.emitter.unconfirmed = Some(call);
+            return;
+        }
+        self.end_call_now(call, how);
+    }
+
+    /// End the call without arguments that waits, because content followed it.
+    ///
+    /// A call whose arguments the final object of the answer may repeat stays open for them.
+    pub(super) fn confirm_call(&mut self) {
+        let Some(call) = self.emitter.unconfirmed.take() else { return };
+        let state = self.emitter.calls.get_mut(call.0);
+        match state.filter(|state| state.form == ArgumentForm::Repeated && state.has_no_args()) {
+            Some(state) => state.is_confirmed = true,
+            None => self.end_call_now(call, CallEnd::Provider),
+        }
+    }
+
+    fn end_call_now(&mut self, call: CallHandle, how: CallEnd) {
         let Some(state) = self.emitter.calls.get_mut(call.0) else {
             return;
         };
@@ -321,14 +354,18 @@ impl EmitterSink<'_> {
             }
             deltas.send_text_only(self.out, TextOnlyDelta::Args { id: &state.id, text: scratch });
         }
-        // A call without a name or without arguments may not be whole.
-        let unsure = state.name.is_none()
-            || !held.is_empty()
+        // A call without arguments may not be whole.
+        let unsure = !held.is_empty()
+            || (state.is_empty_object() && how == CUT_AT_LIMIT)
             || state.format == InputFormat::Text
             || state.scan.verdict() == Verdict::Empty;
         let open = state.format == InputFormat::Json && state.scan.verdict() == Verdict::Open;
-        let incomplete =
-            how == CallEnd::Abandoned || open || unreadable || (unsure && !how.says_done());
+        let never = state.never_runs();
+        let incomplete = how == CallEnd::Abandoned
+            || open
+            || unreadable
+            || never.is_some()
+            || (unsure && !how.says_done());
         let provider_state = state.provider_state.take();
         deltas.send(
             self.out,
@@ -339,6 +376,11 @@ impl EmitterSink<'_> {
             },
         );
         state.scan = JsonScan::default();
+        if let Some(why) = never {
+            self.warn("calls_not_runnable", why, None);
+        } else if incomplete {
+            self.emitter.has_incomplete_call = true;
+        }
         if carry.lone > lone {
             self.warn_lone(carry);
         }
@@ -348,12 +390,35 @@ impl EmitterSink<'_> {
         }
     }
 
-    /// End all open calls, in the order in which they were opened.
-    pub fn end_calls(&mut self, how: CallEnd) {
+    /// End all open calls at the end of the answer, in the order in which they were opened.
+    pub(super) fn end_calls(&mut self, how: CallEnd) {
+        let is_cut = how == CUT_AT_LIMIT || self.emitter.stopped_by_string;
+        if let Some(call) = self.emitter.unconfirmed.take() {
+            self.end_call_now(call, if is_cut { CUT_AT_LIMIT } else { CallEnd::Provider });
+        }
+        let last = self.emitter.calls.len().saturating_sub(1);
         for position in self.emitter.first_open..self.emitter.calls.len() {
-            self.end_call(CallHandle(position), how);
+            let Some(call) = self.emitter.calls.get(position) else { break };
+            // In a whole body, what follows a call shows that it is whole.
+            let is_followed = call.form == ArgumentForm::Verbatim && position < last;
+            let how = match call.is_blank() {
+                true if call.is_confirmed || is_followed => CallEnd::Provider,
+                true if self.emitter.stopped_by_string => CUT_AT_LIMIT,
+                _ => how,
+            };
+            self.end_call_now(CallHandle(position), how);
         }
         self.emitter.first_open = self.emitter.calls.len();
+    }
+
+    /// Return true if no text of the arguments came so far.
+    pub(crate) fn has_no_args(&self, call: CallHandle) -> bool {
+        self.emitter.calls.get(call.0).is_some_and(Call::has_no_args)
+    }
+
+    /// Record that a stop string ended the answer, which may have cut its last call.
+    pub(crate) fn stopped_by_string(&mut self) {
+        self.emitter.stopped_by_string = true;
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::call::Call;
+use super::call::{Call, CallHandle};
 use super::counts::Counts;
 use super::delta_emitter::{DeltaEmitter, Phase};
 use super::options::StreamOptions;
@@ -22,6 +22,12 @@ pub struct Emitter {
     /// The part that ends before the first delta of another part.
     pub(super) open_part: Option<PartHandle>,
     pub(super) calls: Vec<Call>,
+    /// A call without arguments that its provider closed, and behind which nothing came.
+    pub(super) unconfirmed: Option<CallHandle>,
+    /// A call ended without all of its arguments.
+    pub(super) has_incomplete_call: bool,
+    /// A stop string ended the answer.
+    pub(super) stopped_by_string: bool,
     /// Index before which every call has ended.
     pub(super) first_open: usize,
     /// Calls of the model that serves the answer: those of one that declined are no reason for its end.
@@ -68,6 +74,9 @@ impl Emitter {
             parts: Vec::new(),
             open_part: None,
             calls: Vec::new(),
+            unconfirmed: None,
+            has_incomplete_call: false,
+            stopped_by_string: false,
             first_open: 0,
             served_calls: 0,
             ids: BTreeMap::new(),

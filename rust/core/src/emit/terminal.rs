@@ -20,8 +20,12 @@ use crate::json::ObjectWriter;
 pub(crate) type BeforeEnd<'a, S> = &'a mut dyn FnMut(&mut S, CallEnd);
 
 impl EmitterSink<'_> {
-    /// Record the finish reason.  A later reason replaces an earlier one.
+    /// Record the finish reason.  A later reason replaces an earlier one, but a plain stop replaces none.
     pub fn finish(&mut self, reason: FinishReason, raw: &str) {
+        let known = self.emitter.finish.as_ref().map(|(known, _)| *known);
+        if reason == FinishReason::Stop && known.is_some_and(|known| known != reason) {
+            return;
+        }
         self.keep_frame_for_end();
         self.emitter.finish = Some((reason, raw.to_owned()));
     }
@@ -85,6 +89,13 @@ impl EmitterSink<'_> {
         }
     }
 
+    /// Return true if no content, no sign of an end and no error came so far.  Counts alone are of no protocol.
+    pub(crate) fn says_nothing(&self) -> bool {
+        let Emitter { deltas, deferred, whole, .. } = &*self.emitter;
+        let is_ending = self.finished() || *whole == WholeSign::Given;
+        deltas.next_part == 0 && deferred.is_none() && !is_ending
+    }
+
     /// Return true after a finish reason.
     pub fn finished(&self) -> bool {
         self.emitter.finish.is_some()
@@ -99,6 +110,8 @@ impl EmitterSink<'_> {
     #[cold]
     pub fn hand_over(&mut self) {
         self.emitter.served_calls = 0;
+        self.emitter.has_incomplete_call = false;
+        self.emitter.finish = None;
     }
 
     /// Record that the message holds refusal text.
@@ -178,6 +191,10 @@ impl EmitterSink<'_> {
             Some(reason) => reason,
             None => FinishReason::Other,
         };
+        if self.emitter.has_incomplete_call {
+            let message = "a tool call without all of its arguments does not run";
+            self.warn("incomplete_call", message, None);
+        }
         if called {
             self.warn_of_calls(finish_reason, raw.as_deref());
         }

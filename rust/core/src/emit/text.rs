@@ -123,6 +123,7 @@ impl EmitterSink<'_> {
     /// End the open part, number this part and emit its first delta.
     fn begin_with(&mut self, handle: PartHandle, text: &str, attributes: TextAttributes<&str>) {
         self.end_open_part();
+        self.confirm_call();
         let Emitter { deltas, parts, open_part, .. } = &mut *self.emitter;
         let Some(part) = parts.get_mut(handle.0) else { return };
         part.index = deltas.open_part();
@@ -167,6 +168,11 @@ impl EmitterSink<'_> {
             Some(rest) => self.text(part, Str::plain(rest)),
             None => self.warn_differing(),
         }
+    }
+
+    /// Return the rest of a text after all that a part said; `None` if the text does not begin with it.
+    pub(crate) fn rest_after<'a>(&self, part: PartHandle, text: &'a str) -> Option<&'a str> {
+        self.emitter.parts.get(part.0)?.said?.rest_of(text)
     }
 
     /// Begin another paragraph of a part.  The protocol repeats the whole text of each paragraph separately.

@@ -22,6 +22,7 @@ impl EmitterSink<'_> {
             return;
         }
         self.end_open_part();
+        self.confirm_call();
         if let Some(index) = self.emitter.deltas.open_part() {
             self.emitter.deltas.send(self.out, Payload::Part { part_index: Some(index), part });
         }

@@ -8,9 +8,9 @@ use crate::contract::{ErrorCode, FinishReason};
 pub struct Row<T> {
     /// The member.
     pub member: T,
-    /// The words that mean the member and nothing else; the first one is written.
+    /// The words that mean the member and nothing else; the first one is written, unless there is a stand-in.
     pub words: &'static [&'static str],
-    /// The word to write if `words` is empty; `None` if the protocol writes none.
+    /// The word of another member that is written instead.
     pub stand_in: Option<&'static str>,
     /// The word to write beside calls, if the client would run them at the other word.
     pub beside_calls: Option<&'static str>,
@@ -27,6 +27,12 @@ impl<T: Copy + PartialEq> Row<T> {
         Self { member, words: &[], stand_in: Some(word), beside_calls: None }
     }
 
+    /// Set the word of another member that is written instead of the first one.
+    #[must_use]
+    pub const fn written_as(self, word: &'static str) -> Self {
+        Self { stand_in: Some(word), ..self }
+    }
+
     /// Set the word that is written if the answer has calls, which its end forbids to run.
     #[must_use]
     pub const fn beside_calls(self, word: &'static str) -> Self {
@@ -40,7 +46,7 @@ impl<T: Copy + PartialEq> Row<T> {
 
     /// Return the word to write.
     pub fn word(&self) -> Option<&'static str> {
-        self.words.first().copied().or(self.stand_in)
+        self.stand_in.or_else(|| self.words.first().copied())
     }
 }
 

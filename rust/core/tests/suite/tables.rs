@@ -130,7 +130,12 @@ pub(crate) fn parts(deltas: &[Owned]) -> String {
                 let list: Vec<Value> = serde_json::from_str(list).unwrap();
                 list
             }) {
-                write!(out, " !{}", warning["code"].as_str().unwrap()).unwrap();
+                let code = warning["code"].as_str().unwrap();
+                if code == "incomplete_call" {
+                    assert!(out.contains(" …\n"), "{out}"); // which says it
+                } else {
+                    write!(out, " !{code}").unwrap();
+                }
             }
         }
         Payload::Error(failure) => write!(out, "error {}", failure.code.as_str()).unwrap(),

@@ -1,7 +1,7 @@
 //! State of a Messages stream, and the application of events to it.
 
 use super::blocks::{append_member, is_empty_container, provider_block};
-use super::deltas::BlockDelta;
+use super::deltas::{BlockDelta, Facts};
 use super::open_blocks::OpenBlocks;
 use super::read::{self, Event, EventTemplate, Message};
 use super::serving::with_serving_counts;
@@ -20,6 +20,8 @@ pub struct State {
     message_id: Option<String>,
     blocks: OpenBlocks<Block>,
     last_index: i64,
+    /// Arguments came for a block that was not open.
+    args_went_astray: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -75,7 +77,7 @@ impl Protocol for State {
                 }
             }
             Event::MessageDelta { stop_reason, facts, usage, transformations } => {
-                sink.details(facts.known());
+                note(facts, sink);
                 warn_of_transformations(transformations, sink);
                 let served =
                     usage.filter(|_| sink.has_changed_model()).and_then(with_serving_counts);
@@ -110,6 +112,13 @@ impl Protocol for State {
     }
 }
 
+fn note(facts: Facts<'_>, sink: &mut DeltaSink<'_>) {
+    sink.details(facts.known());
+    if facts.name_a_stop_string() {
+        sink.stopped_by_string();
+    }
+}
+
 fn finish(reason: Str<'_>, sink: &mut DeltaSink<'_>) {
     let raw = reason.unescaped();
     sink.finish_word(&FACTS.finish_reasons, &raw);
@@ -135,7 +144,7 @@ impl State {
         self.seen_message = true;
         self.message_id = new_id;
         sink.identity(model, id);
-        sink.details(facts.known());
+        note(facts, sink);
         warn_of_transformations(transformations, sink);
         sink.merge_usage(usage, &FACTS.usage);
         if let Some(content) = content {
@@ -151,6 +160,7 @@ impl State {
             if let Some(mut block) = last {
                 // In a whole body, only the stop reason tells whether the last block was cut.
                 let how = match stop_reason.filter(|_| whole) {
+                    Some(_) if facts.name_a_stop_string() => CallEnd::Finish(FinishReason::Length),
                     Some(reason) => {
                         let ending = sink.ending(&FACTS.finish_reasons, &reason.text());
                         CallEnd::Finish(ending.reason())
@@ -325,6 +335,7 @@ impl State {
 
     fn block_of(&mut self, index: i64, delta: BlockDelta<'_>, sink: &mut DeltaSink<'_>) {
         sink.warn("stray_delta", "a delta came for a content block that was not open", None);
+        self.args_went_astray |= matches!(delta, BlockDelta::InputJson(_));
         let block = match &delta {
             BlockDelta::Thinking(_) | BlockDelta::Signature(_) => {
                 Block::Thinking(sink.open_block(PartKind::Thinking))
@@ -346,6 +357,10 @@ impl State {
 
     fn close_block(&mut self, index: i64, how: CallEnd, sink: &mut DeltaSink<'_>) {
         if let Some(mut block) = self.blocks.remove(index) {
+            // Arguments that came under another index may be those of this call.
+            let is_astray = self.args_went_astray
+                && matches!(&block, Block::ToolUse { call, .. } if sink.has_no_args(*call));
+            let how = if is_astray { CallEnd::Abandoned } else { how };
             Self::end_block(&mut block, how, sink);
         }
     }

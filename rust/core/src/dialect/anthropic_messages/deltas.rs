@@ -52,6 +52,11 @@ impl<'a> Facts<'a> {
         Ok(true)
     }
 
+    /// Return whether a stop string ended the answer.
+    pub(super) fn name_a_stop_string(&self) -> bool {
+        self.stop_sequence.is_some_and(|text| text.starts_with('"') && text != "\"\"")
+    }
+
     /// Return the present members with their names.
     pub(super) fn known(self) -> impl Iterator<Item = (&'static str, &'a str)> {
         let Self { stop_sequence, stop_details, container } = self;

@@ -268,7 +268,9 @@ pub(super) fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>) -> Result<Even
         Ok(())
     })?;
     reader.end()?;
-    let kind = kind.unwrap_or(Str::plain(if error { "error" } else { frame.name }));
+    // `message` is the name of every server-sent event without one.
+    let name = if frame.name == "message" { "" } else { frame.name };
+    let kind = kind.unwrap_or(Str::plain(if error { "error" } else { name }));
     Ok(match kind.raw {
         "content_block_delta" => BlockDelta::from_members(&delta, delta_raw)
             .map_or(Event::Ping, |delta| Event::BlockDelta { index, delta }),
@@ -288,7 +290,8 @@ pub(super) fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>) -> Result<Even
         "message_stop" => Event::MessageStop,
         "ping" => Event::Ping,
         "error" => Event::Error(frame.json),
-        _ if error => Event::Error(frame.json),
+        // The error of llama-server has its own words in `type`.
+        _ if error || name == "error" => Event::Error(frame.json),
         _ => Event::Unknown(kind),
     })
 }

@@ -1,6 +1,6 @@
 //! State of an Ollama stream, and the application of lines to it.
 
-use super::facts::FACTS;
+use super::facts::{FACTS, LOADED};
 use super::read::{self, Event, EventTemplate};
 use crate::contract::InputFormat;
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
@@ -136,4 +136,7 @@ fn usage(line: &str, sink: &mut DeltaSink<'_>) -> bool {
 fn finish(reason: Str<'_>, sink: &mut DeltaSink<'_>) {
     let raw = reason.text();
     sink.finish_word(&FACTS.finish_reasons, &raw);
+    if LOADED.contains(&&*raw) {
+        sink.warn("no_answer", &format!("no answer: the model did only {raw}"), None);
+    }
 }

@@ -7,11 +7,14 @@ use crate::contract::FinishReason;
 use crate::dialect::cohere_chat::facts as cohere_chat;
 use crate::facts::{Facts, FinishReasons, Row, UsageTable, usage_rows};
 
+/// Finish words of a line that is no answer.
+pub(super) const LOADED: [&str; 2] = ["load", "unload"];
+
 /// The tables.
 pub const FACTS: Facts = Facts {
     finish_reasons: FinishReasons {
         rows: &[
-            Row::own(FinishReason::Stop, &["stop", "load", "unload"]),
+            Row::own(FinishReason::Stop, &["stop"]),
             Row::own(FinishReason::Length, &["length"]),
             // The call itself is a member of the message.
             Row::as_word(FinishReason::ToolCalls, "stop"),
@@ -20,7 +23,8 @@ pub const FACTS: Facts = Facts {
             Row::as_word(FinishReason::Pause, "length"),
             // An encoder writes the error line.
             Row::none(FinishReason::Error),
-            Row::as_word(FinishReason::Other, "stop"),
+            // The model was loaded or unloaded, and generated nothing.
+            Row::own(FinishReason::Other, &LOADED).written_as("stop"),
         ],
         failures: &[],
     },

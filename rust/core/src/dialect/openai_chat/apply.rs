@@ -1,19 +1,19 @@
 //! State of a Chat Completions stream, and the application of events to it.
 
 use super::calls::{CallPlace, Calls};
+use super::carriers::{citations, each_thinking};
 use super::logprobs::Tokens;
 use super::read::{
-    self, Arguments, Choice, Chunk, Event, EventTemplate, Message, RareContent, RareMembers,
-    ToolCall,
+    self, Arguments, Choice, Chunk, Event, Message, RareContent, RareMembers, ToolCall,
 };
 use super::reasoning::{Thinking, each_text};
 use super::safeguards::warn_of_flagged_calls;
+use super::templates::EventTemplate;
 
 use super::facts::{AUDIO, FACTS, TIMINGS};
-use crate::contract::{InputFormat, Logprobs};
+use crate::contract::{ErrorCode, Failure, InputFormat, Logprobs};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
-use crate::emit::{CallEnd, Counts, PartHandle, PartKind};
-use crate::facts::Ending;
+use crate::emit::{Counts, PartHandle, PartKind};
 use crate::json::{self, Kind, Reader, Result, Str};
 use crate::limits::Limits;
 use crate::sink::DeltaSink;
@@ -102,7 +102,14 @@ impl Protocol for State {
                 self.close(sink);
                 sink.error(sink.failure(json));
             }
-            Event::Chunk(chunk) => self.chunk(chunk, sink),
+            Event::Chunk(chunk) => {
+                if let Some(foreign) = chunk.rare.as_ref().and_then(|rare| rare.foreign) {
+                    self.close(sink);
+                    let message = format!("no chat answer was recognised; this is {foreign}");
+                    return sink.error(Failure::new(ErrorCode::ProtocolError, message.into()));
+                }
+                self.chunk(chunk, sink);
+            }
         }
     }
 
@@ -172,9 +179,7 @@ impl State {
                 choice.finish_reason.or(reason)
             };
         }
-        if let Some(reason) = reason
-            && !sink.finished()
-        {
+        if let Some(reason) = reason {
             self.finish(reason, sink);
         }
         let vendor_usage = || chunk.rare.as_ref().and_then(|rare| rare.vendor_usage);
@@ -202,6 +207,9 @@ impl State {
     fn choice(&mut self, choice: &Choice<'_>, begins: bool, sink: &mut DeltaSink<'_>) {
         if let Some(opaque) = &choice.opaque {
             sink.details(opaque.iter().copied());
+        }
+        if choice.names_a_stop_string {
+            sink.stopped_by_string();
         }
         if choice.has_delta {
             self.message(&choice.delta, sink);
@@ -274,9 +282,7 @@ impl State {
     fn finish(&mut self, reason: Str<'_>, sink: &mut DeltaSink<'_>) {
         let raw = reason.unescaped();
         self.send_thinking_state(sink);
-        if let Ending::Finish(reason) = sink.finish_word(&FACTS.finish_reasons, &raw) {
-            sink.end_calls(CallEnd::Finish(reason));
-        }
+        sink.finish_word(&FACTS.finish_reasons, &raw);
     }
 
     fn message(&mut self, message: &Message<'_>, sink: &mut DeltaSink<'_>) {
@@ -293,6 +299,15 @@ impl State {
         if let Some(blocks) = rare.thinking_blocks {
             self.thinking.add_blocks(blocks, sink);
         }
+        if let Some(blocks) = rare.content_blocks.filter(|_| rare.thinking_blocks.is_none()) {
+            let has_text = message.reasoning_content.or(message.reasoning).is_some();
+            each_thinking(blocks, |text, block| {
+                if let Some(text) = text.filter(|_| !has_text) {
+                    self.text(PartKind::Thinking, text, sink);
+                }
+                self.thinking.add_blocks(&format!("[{block}]"), sink);
+            });
+        }
         if let Some(text) = message.content {
             self.text(PartKind::Text, text, sink);
         }
@@ -307,12 +322,16 @@ impl State {
             };
             sink.part_state(part, &json::object(|state| state.json("extra_content", extra)));
         }
-        if let Some(annotations) = rare.annotations.filter(|list| *list != "[]") {
+        let annotations = rare.annotations.filter(|list| *list != "[]");
+        let citations = rare.provider_fields.map(citations).unwrap_or_default();
+        if annotations.is_some() || !citations.is_empty() {
             let part = match self.last_text {
                 Some(part) => part,
                 None => self.part(PartKind::Text, sink),
             };
-            sink.annotate(part, annotations);
+            for annotations in annotations.into_iter().chain(citations) {
+                sink.annotate(part, annotations);
+            }
         }
     }
 

@@ -11,7 +11,7 @@
 
 use std::collections::HashMap;
 
-use super::read::{Arguments, ToolCall};
+use super::read::{Arguments, FUNCTION, ToolCall};
 use crate::emit::CallHandle;
 use crate::sink::DeltaSink;
 
@@ -91,6 +91,9 @@ impl Calls {
             && call.index == item.index
         {
             return CallPlace::Known(self.list.len() - 1);
+        }
+        if item.index == Some(FUNCTION) && self.list.iter().any(|call| call.index != item.index) {
+            return CallPlace::Nowhere;
         }
         let id = item.id.map(|id| id.text());
         let says_arguments = says_arguments(item);

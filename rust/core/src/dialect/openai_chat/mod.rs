@@ -7,7 +7,7 @@
 //! - The protocol has no blocks: a change of kind opens a new part.
 //! - Calls are distinguished by id, then by index, then by name.
 //! - Reasoning is read from one of its three members.
-//! - The first finish reason counts.
+//! - The last finish reason counts, but a plain stop replaces none.  A call is complete at the end of the stream.
 //! - Usage records are merged; the last value that is not null wins.
 //! - An error beside choices is held until the real end of the stream.
 //!
@@ -17,15 +17,18 @@
 
 mod apply;
 mod calls;
+mod carriers;
 pub mod facts;
 mod images;
 pub(super) mod logprobs;
 mod read;
 mod reasoning;
 mod safeguards;
+mod templates;
 
 pub use apply::State;
-pub use read::{Event, EventTemplate};
+pub use read::Event;
+pub use templates::EventTemplate;
 
 use super::signs::Signs;
 

@@ -1,10 +1,9 @@
 //! Reader of Chat Completions frames: one frame → one [`Event`].
 
 use super::logprobs::ChoiceLogprobs;
-use crate::dialect::choices::{ChoiceNumbers, Number, TemplateNumber};
+use crate::dialect::choices::{ChoiceNumbers, Number};
 use crate::dialect::protocol::{Frame, Wanted};
 use crate::json::{Kind, Reader, Result, Str};
-use crate::template::{Template, Token, Tokens};
 
 /// One event, borrowed from its frame.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,6 +61,8 @@ pub(super) struct RareMembers<'a> {
     pub(super) opaque: Vec<Opaque<'a>>,
     /// The first entry of a whole body that is not followed: its number and its message.
     pub(super) other_message: Option<(u64, &'a str)>,
+    /// What the entries are, if they are no messages.
+    pub(super) foreign: Option<&'static str>,
 }
 
 /// Name and JSON of a member that is kept as it came.
@@ -71,7 +72,7 @@ pub(super) type Opaque<'a> = (&'static str, &'a str);
 /// and SGLang say of a token's way through the model.
 ///
 /// Sources: `ChatCompletionStreamResponse` of vLLM, `ChatCompletionStreamResponse` of SGLang.
-const OPAQUE: [&str; 9] = [
+const OPAQUE: [&str; 8] = [
     "prompt_token_ids",
     "prompt_logprobs",
     "routed_experts",
@@ -79,9 +80,11 @@ const OPAQUE: [&str; 9] = [
     "meta_info",
     "hidden_states",
     "kv_transfer_params",
-    "stop_reason",
     "matched_stop",
 ];
+
+const TEXT_COMPLETIONS: &str = "text completions (choices[].text)";
+const TOKENS: &str = "an answer of vLLM's /inference/v1/generate (choices[].token_ids)";
 
 /// Read a member that no other reader knows.  Opaque members are kept if log probabilities are wanted.
 fn read_other<'a>(
@@ -124,6 +127,8 @@ pub(super) struct Choice<'a> {
     /// Log probabilities; read only if the caller wants them.
     pub(super) logprobs: ChoiceLogprobs<'a>,
     pub(super) usage: Option<&'a str>,
+    /// A stop string ended the answer.
+    pub(super) names_a_stop_string: bool,
     #[expect(clippy::box_collection, reason = "few chunks have one, and the event stays small")]
     pub(super) opaque: Option<Box<Vec<Opaque<'a>>>>,
 }
@@ -150,6 +155,10 @@ pub(super) struct RareContent<'a> {
     pub(super) audio: Option<&'a str>,
     pub(super) images: Option<&'a str>,
     pub(super) extra_content: Option<&'a str>,
+    /// Portkey's copy of the blocks of Messages, if they think.
+    pub(super) content_blocks: Option<&'a str>,
+    /// LiteLLM's members of one provider, if they cite.
+    pub(super) provider_fields: Option<&'a str>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -189,6 +198,19 @@ impl<'a> Chunk<'a> {
     }
 }
 
+/// Return whether MiniMax's `base_resp` is a failure.  It is in every answer.
+fn is_failed_base(json: &str) -> bool {
+    let mut failed = false;
+    let _ = Reader::trusted(json).maybe_object(|reader, key| {
+        match key {
+            "status_code" => failed = reader.integer()?.is_some_and(|code| code != 0),
+            _ => reader.skip()?,
+        }
+        Ok(())
+    });
+    failed
+}
+
 /// Read a frame.
 pub(super) fn read<'a>(
     frame: Frame<'a>,
@@ -198,6 +220,7 @@ pub(super) fn read<'a>(
     let mut chunk = Chunk::default();
     let mut has_choices = false;
     let mut error_like = frame.name == "error";
+    let (mut is_coded, mut has_words) = (false, false);
     reader.object(|reader, key| {
         match key {
             "id" => chunk.id = reader.id()?,
@@ -231,7 +254,23 @@ pub(super) fn read<'a>(
                 let error = reader.opt_raw()?.filter(|raw| !matches!(*raw, "\"\"" | "false"));
                 put(&mut chunk.rare, |rare| &mut rare.error, error);
             }
-            "detail" | "errors" => error_like |= reader.opt_raw()?.is_some(),
+            "detail" | "errors" => {
+                error_like |= reader.opt_raw()?.is_some_and(|raw| raw != "[]");
+            }
+            // Errors with status 200: Baidu's own API and Tencent Cloud's.
+            "error_msg" => error_like |= reader.opt_raw()?.is_some(),
+            "Response" => reader.maybe_object(|reader, key| {
+                error_like |= key == "Error";
+                reader.skip()
+            })?,
+            // iFlytek's, Zhipu's and others' have a code beside their message; 0 is none.
+            "code" => is_coded = reader.scalar()?.is_some_and(|code| code.raw != "0"),
+            "message" | "msg" => has_words = reader.opt_raw()?.is_some(),
+            "base_resp" => {
+                let base = reader.opt_raw()?;
+                let failed = base.filter(|base| is_failed_base(base));
+                put(&mut chunk.rare, |rare| &mut rare.error, failed);
+            }
             "type" => error_like |= reader.opt_string()?.is_some_and(|kind| kind.raw == "error"),
             "citations" => put(&mut chunk.rare, |rare| &mut rare.citations, reader.opt_raw()?),
             "search_results" => {
@@ -250,6 +289,7 @@ pub(super) fn read<'a>(
         Ok(())
     })?;
     reader.end()?;
+    error_like |= is_coded && has_words;
     let bare = !chunk.has_choice && !chunk.other_choices;
     if bare
         && (chunk.rare.as_ref().is_some_and(|rare| rare.error.is_some())
@@ -270,6 +310,7 @@ fn read_choice<'a>(
     let choice = if chunk.has_choice { &mut further } else { &mut chunk.choice };
     let mut index = None;
     let mut raw_index = "";
+    let mut foreign = None;
     reader.maybe_object(|reader, key| {
         match key {
             "index" => {
@@ -293,6 +334,22 @@ fn read_choice<'a>(
             // Not wanted.  `skip`, unlike `ignore`, does not trace scalars: a template with a hole per number is useless.
             "logprobs" => reader.skip()?,
             "usage" => choice.usage = reader.opt_raw()?,
+            // vLLM names the stop string that ended the answer, or the number of a token.
+            "stop_reason" => {
+                let reason = reader.opt_raw()?;
+                choice.names_a_stop_string |= reason.is_some_and(|text| text.starts_with('"'));
+                if let Some(reason) = reason.filter(|_| wanted.logprobs) {
+                    choice.opaque.get_or_insert_default().push(("stop_reason", reason));
+                }
+            }
+            "text" if reader.kind()? == Kind::String => {
+                foreign = Some(TEXT_COMPLETIONS);
+                reader.skip()?;
+            }
+            "token_ids" => {
+                foreign = foreign.or(Some(TOKENS));
+                reader.skip()?;
+            }
             key => {
                 let opaque = &mut choice.opaque;
                 read_other(reader, key, wanted, |member| {
@@ -305,6 +362,7 @@ fn read_choice<'a>(
     if let Some(tokens) = &mut choice.logprobs.tokens {
         tokens.join();
     }
+    let foreign = foreign.filter(|_| !choice.has_delta && choice.message.is_none());
     match (numbers.next(index, raw_index, wanted.followed), chunk.has_choice) {
         (Some(number), false) => {
             chunk.choice.number = number;
@@ -324,11 +382,13 @@ fn read_choice<'a>(
             chunk.other_choices = true;
         }
     }
+    put(&mut chunk.rare, |rare| &mut rare.foreign, foreign);
     Ok(())
 }
 
 /// Read the members of a `delta`, or of the full `message` that replaces it.
 pub(super) fn read_message<'a>(reader: &mut Reader<'a>, message: &mut Message<'a>) -> Result<()> {
+    let mut function = None;
     let mut flat = ToolCall::default();
     reader.object(|reader, key| {
         match key {
@@ -355,9 +415,9 @@ pub(super) fn read_message<'a>(reader: &mut Reader<'a>, message: &mut Message<'a
                 Ok(())
             })?,
             "function_call" if reader.kind()? == Kind::Object => {
-                let mut call = ToolCall { index: Some(-1), ..ToolCall::default() };
+                let mut call = ToolCall { index: Some(FUNCTION), ..ToolCall::default() };
                 read_function(reader, &mut call)?;
-                message.add_call(call);
+                function = Some(call);
             }
             "annotations" => {
                 put(&mut message.rare, |rare| &mut rare.annotations, reader.opt_raw()?);
@@ -366,6 +426,17 @@ pub(super) fn read_message<'a>(reader: &mut Reader<'a>, message: &mut Message<'a
             "images" => put(&mut message.rare, |rare| &mut rare.images, reader.opt_raw()?),
             "extra_content" => {
                 put(&mut message.rare, |rare| &mut rare.extra_content, reader.opt_raw()?);
+            }
+            "content_blocks" => {
+                let blocks = reader.ignored_raw()?;
+                let thinks = ["\"thinking\"", "\"signature\"", "\"redacted_thinking\""];
+                let blocks = Some(blocks).filter(|json| thinks.iter().any(|t| json.contains(t)));
+                put(&mut message.rare, |rare| &mut rare.content_blocks, blocks);
+            }
+            "provider_specific_fields" => {
+                let fields = Some(reader.ignored_raw()?);
+                let fields = fields.filter(|fields| fields.contains("\"citation"));
+                put(&mut message.rare, |rare| &mut rare.provider_fields, fields);
             }
             // Snowflake has one call in the delta itself; its name comes with its id.
             "tool_use_id" => flat.id = reader.scalar()?.filter(is_call_id),
@@ -377,11 +448,18 @@ pub(super) fn read_message<'a>(reader: &mut Reader<'a>, message: &mut Message<'a
         }
         Ok(())
     })?;
+    // llama-cpp-python mirrors each call in this older member.
+    if let Some(call) = function.filter(|_| message.first_call.is_none()) {
+        message.add_call(call);
+    }
     if flat.id.is_some() || flat.arguments.is_some() {
         message.add_call(flat);
     }
     Ok(())
 }
+
+/// The index of the call of the older member `function_call`.
+pub(super) const FUNCTION: i64 = -1;
 
 impl<'a> Message<'a> {
     fn add_call(&mut self, call: ToolCall<'a>) {
@@ -412,7 +490,7 @@ fn read_tool_call<'a>(reader: &mut Reader<'a>) -> Result<ToolCall<'a>> {
 }
 
 /// Return whether a text is an id.  Mistral writes `"null"` if a call has no id yet.
-fn is_call_id(id: &Str<'_>) -> bool {
+pub(super) fn is_call_id(id: &Str<'_>) -> bool {
     !id.is_empty() && id.raw != "null"
 }
 
@@ -430,171 +508,4 @@ fn read_function<'a>(reader: &mut Reader<'a>, call: &mut ToolCall<'a>) -> Result
         }
         Ok(())
     })
-}
-
-/// The chunks that repeat: text, reasoning with its details, arguments of one call, and their log probabilities.  Of the other
-/// members, only identifiers such as the response id may be present.  A chunk with a finish reason or counts has a shape only.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a member of `Chunk` or `Choice`")]
-pub struct EventTemplate {
-    number: TemplateNumber,
-    has_choice: bool,
-    has_delta: bool,
-    other_choices: bool,
-    content: Option<Token>,
-    reasoning_content: Option<Token>,
-    reasoning: Option<Token>,
-    reasoning_details: Option<Token>,
-    call: Option<TemplateCall>,
-    logprobs: bool,
-    /// Response id, model, fingerprint and service tier.
-    names: [Option<Token>; 4],
-    finish_reason: Option<Token>,
-    usage: Option<Token>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct TemplateCall {
-    index: Option<i64>,
-    id: Option<Token>,
-    name: Option<Token>,
-    arguments: Token,
-    custom: bool,
-}
-
-impl EventTemplate {
-    #[inline]
-    fn message<'a>(&self, text: impl Fn(Token) -> Str<'a>) -> Message<'a> {
-        Message {
-            content: self.content.map(&text),
-            reasoning_content: self.reasoning_content.map(&text),
-            reasoning: self.reasoning.map(&text),
-            reasoning_details: self.reasoning_details.map(|list| text(list).raw),
-            first_call: self.call.map(|call| ToolCall {
-                index: call.index,
-                id: call.id.map(&text).filter(is_call_id),
-                name: call.name.map(&text),
-                arguments: Some(Arguments::Text(text(call.arguments))),
-                custom: call.custom,
-                extra_content: None,
-            }),
-            rare: None,
-        }
-    }
-}
-
-impl Template for EventTemplate {
-    type Event<'a> = Event<'a>;
-
-    const HAS_SHAPES: bool = true;
-
-    fn repeats(event: &Event<'_>) -> bool {
-        let Event::Chunk(chunk) = event else { return false };
-        let delta = &chunk.choice.delta;
-        let says = delta.content.or(delta.reasoning_content).or(delta.reasoning);
-        chunk.has_choice
-            && chunk.choice.has_delta
-            && chunk.choice.finish_reason.is_none()
-            && chunk.usage.is_none()
-            && (says.is_some()
-                || delta.first_call.is_some()
-                || chunk.choice.logprobs.json.is_some())
-    }
-
-    fn from_event(event: &Event<'_>, tokens: &mut Tokens<'_>) -> Option<Self> {
-        let Event::Chunk(chunk) = event else { return None };
-        let delta = &chunk.choice.delta;
-        let bare = Chunk {
-            id: chunk.id,
-            model: chunk.model,
-            fingerprint: chunk.fingerprint,
-            service_tier: chunk.service_tier,
-            has_choice: chunk.has_choice,
-            choice: Choice {
-                number: chunk.choice.number,
-                has_delta: chunk.choice.has_delta,
-                delta: Message { rare: None, ..delta.clone() },
-                finish_reason: chunk.choice.finish_reason,
-                logprobs: ChoiceLogprobs { json: chunk.choice.logprobs.json, tokens: None },
-                ..Choice::default()
-            },
-            other_choices: chunk.other_choices,
-            usage: chunk.usage,
-            ..Chunk::default()
-        };
-        if bare != *chunk {
-            return None;
-        }
-        // Identifiers may change from chunk to chunk, but only the first ones count.
-        let names = [chunk.id, chunk.model, chunk.fingerprint, chunk.service_tier];
-        let mut rarely = |text| tokens.rarely_changing(text);
-        let names = names.map(|name| name.map(&mut rarely));
-        let finish_reason = chunk.choice.finish_reason.map(&mut rarely);
-        let usage = chunk.usage.map(|usage| tokens.raw(usage));
-        let call = match delta.first_call {
-            None => None,
-            Some(ToolCall {
-                index,
-                id,
-                name,
-                arguments: Some(Arguments::Text(text)),
-                custom,
-                extra_content: None,
-            }) => Some(TemplateCall {
-                index,
-                id: id.map(|id| tokens.rarely_changing(id)),
-                name: name.map(|name| tokens.rarely_changing(name)),
-                arguments: tokens.changing(text),
-                custom,
-            }),
-            Some(_) => return None,
-        };
-        Some(Self {
-            number: TemplateNumber::new(chunk.choice.number, tokens)?,
-            has_choice: chunk.has_choice,
-            has_delta: chunk.choice.has_delta,
-            other_choices: chunk.other_choices,
-            content: delta.content.map(|text| tokens.changing(text)),
-            reasoning_content: delta.reasoning_content.map(|text| tokens.changing(text)),
-            reasoning: delta.reasoning.map(|text| tokens.changing(text)),
-            reasoning_details: delta.reasoning_details.map(|list| tokens.changing_list(list)),
-            call,
-            logprobs: chunk.choice.logprobs.json.map(|raw| tokens.parsed_object(raw)).is_some(),
-            names,
-            finish_reason,
-            usage,
-        })
-    }
-
-    // A single expression lets the compiler build the event in place, without a copy.
-    #[inline]
-    fn fill<'a>(&self, text: impl Fn(Token) -> Str<'a>) -> Event<'a> {
-        Event::More {
-            number: self.number.fill(&text).value,
-            message: self.message(&text),
-            other_choices: self.other_choices,
-            logprobs: self.logprobs,
-        }
-    }
-
-    fn fill_whole<'a>(&self, text: impl Fn(Token) -> Str<'a>) -> Event<'a> {
-        let [id, model, fingerprint, service_tier] = self.names.map(|name| name.map(&text));
-        Event::Chunk(Chunk {
-            id,
-            model,
-            fingerprint,
-            service_tier,
-            has_choice: self.has_choice,
-            choice: Choice {
-                number: self.number.fill(&text),
-                has_delta: self.has_delta,
-                delta: self.message(&text),
-                finish_reason: self.finish_reason.map(&text),
-                ..Choice::default()
-            },
-            other_choices: self.other_choices,
-            usage: self.usage.map(|usage| text(usage).raw),
-            ..Chunk::default()
-        })
-    }
 }

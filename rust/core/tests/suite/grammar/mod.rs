@@ -18,6 +18,7 @@ mod openai_responses;
 
 use crate::support::{decode, fold, thinking};
 use deltafold::contract::{FinishReason, Payload};
+use deltafold::fold::Part;
 use deltafold::framing::aws_event_stream::{write_frame, write_header};
 use deltafold_grammar::{Checker, Violation};
 
@@ -231,7 +232,14 @@ fn the_decoder_reads_every_lawful_stream_without_a_warning() {
                 assert_eq!(warnings.matches("\"code\"").count(), 1, "{target} {warnings}");
                 assert!(warnings.contains("calls_not_runnable"), "{target} {warnings}");
             }
-            Payload::Done { warnings, .. } => assert_eq!(*warnings, None, "{target}"),
+            Payload::Done { warnings: None, .. } => {}
+            Payload::Done { warnings: Some(warnings), .. } => {
+                assert_eq!(warnings.matches("\"code\"").count(), 1, "{target} {warnings}");
+                assert!(warnings.contains("incomplete_call"), "{target} {warnings}");
+                let message = fold(&deltas);
+                let calls = |part: &Part| matches!(part, Part::ToolCall(call) if call.incomplete);
+                assert!(message.parts().iter().any(calls), "{target}");
+            }
             other => panic!("{target}: {other:?}"),
         }
         let message = fold(&deltas);

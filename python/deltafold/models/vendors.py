@@ -395,7 +395,7 @@ _ROWS = (
         "https://{account}.snowflakecomputing.com/api/v2/cortex/v1",
         "SNOWFLAKE_PAT",
         {},
-        # Its streams end behind the last usage record, without a finish reason and without `[DONE]`.
+        # Its streams end behind the last usage record, without a finish reason or `[DONE]`.
         ends_without_reason=True,
         sources=(
             "https://docs.snowflake.com/en/user-guide/snowflake-cortex/cortex-rest-api",

@@ -110,6 +110,7 @@ class _Facts(TypedDict, total=False):
     follows_schema: bool
     schema_beside_tools: bool
     takes_tool_choice: bool
+    ends_without_reason: bool
     sources: Required[tuple[str, ...]]
     checked: Required[str]
 

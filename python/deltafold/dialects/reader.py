@@ -436,25 +436,32 @@ def _texts_like_ids(value: object) -> Iterator[str]:
 
 
 class Names:
-    """The unanswered calls of a body: ids for calls without one, and the calls of results without.
+    """The unanswered calls of a body: ids for calls without one, and the calls of results.
 
-    The ids are made in order, and none of them is an id of the body. A result without an id answers
-    the oldest call of its name.
+    The ids are made in order, and none of them is an id of the body. A result whose id is that of
+    no call answers the oldest call of its name. Of the results of one turn that are left then, each
+    answers a call of the turn before in order, if there are as many.
     """
 
     def __init__(self, body: Mapping[str, object]) -> None:
         self._body = dict(body)
         self._taken: frozenset[str] | None = None
         self._made = 0
+        self._called: dict[str, str] = {}
+        """The names of all calls, by id."""
         self._waiting: dict[str, str] = {}
         self._by_name: dict[str, dict[str, None]] = {}
+        self._latest: list[str] = []
+        """Ids of the calls since anyone else spoke."""
 
     def call(self, name: str, call_id: object) -> str:
         """Return the id of a call."""
         if not isinstance(call_id, str) or not call_id:
             call_id = self._made_id()
+        self._called[call_id] = name
         self._waiting[call_id] = name
         self._by_name.setdefault(name, {})[call_id] = None
+        self._latest.append(call_id)
         return call_id
 
     def _made_id(self) -> str:
@@ -472,10 +479,37 @@ class Names:
             # Without a name either, the result answers the oldest call.
             waiting = self._by_name.get(name, {}) if name else self._waiting
             call_id = next(iter(waiting), f"call_of_{name}")
+        elif call_id not in self._called:
+            call_id = next(iter(self._by_name.get(name, {})), call_id)
+        self._answer(call_id)
+        return call_id
+
+    def results(self, given: Sequence[tuple[str, object]]) -> list[str]:
+        """Return the ids of the calls that the results of one turn answer, by name and id."""
+        known = {call_id for _, call_id in given if isinstance(call_id, str)} & {*self._waiting}
+        for call_id in known:
+            self._answer(call_id)
+        ids = [
+            call_id if isinstance(call_id, str) and call_id in known else self.result(name, call_id)
+            for name, call_id in given
+        ]
+        strays = [at for at, call_id in enumerate(ids) if call_id not in self._called]
+        calls = [call_id for call_id in self._latest if call_id in self._waiting]
+        if len(strays) == len(calls):
+            for at, call_id in zip(strays, calls, strict=True):
+                ids[at] = call_id
+                self._answer(call_id)
+        self._latest = []
+        return ids
+
+    def tool_of(self, call_id: str) -> str | None:
+        """Return the name of a call."""
+        return self._called.get(call_id)
+
+    def _answer(self, call_id: str) -> None:
         called = self._waiting.pop(call_id, None)
         if called is not None:
             self._by_name[called].pop(call_id, None)
-        return call_id
 
 
 def read_allowed_tools(reader: Reader, allowed: Object, within: str = "") -> None:

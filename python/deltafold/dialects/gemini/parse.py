@@ -151,7 +151,13 @@ def _read_content(reader: Reader, names: Names, content: Object, place: str) -> 
         reader.say(Role.ASSISTANT, _joined(reader, said), extras)
         return
     results = [item for item in parts if "functionResponse" in item[0]]
-    reader.answer([_result(reader, names, part, where) for part, where in results])
+    ids = names.results([_named(part, where) for part, where in results])
+    reader.answer(
+        [
+            _result(reader, names, call_id, part, where)
+            for call_id, (part, where) in zip(ids, results, strict=True)
+        ]
+    )
     others = [item for item in parts if "functionResponse" not in item[0]]
     if others or not results:
         user = [_said(reader, part, where) for part, where in others]
@@ -269,10 +275,14 @@ def _media(reader: Reader, part: Object, place: str) -> ImagePart | FileRefPart 
     return None
 
 
-def _result(reader: Reader, names: Names, part: Object, place: str) -> ToolResultPart:
+def _named(part: Object, place: str) -> tuple[str, object]:
+    response = as_object(part["functionResponse"], place)
+    return str(response.get("name", "")), response.get("id")
+
+
+def _result(reader: Reader, names: Names, call_id: str, part: Object, place: str) -> ToolResultPart:
     given = as_object(part["functionResponse"], place)
     response = _camel(given)
-    name = str(response.get("name", ""))
     answer = as_object(response.get("response") or {}, f"{place}.response")
     content: str | Object | list[ContentPart] = answer
     is_error = answer.keys() == {"error"}
@@ -292,16 +302,23 @@ def _result(reader: Reader, names: Names, part: Object, place: str) -> ToolResul
         shown = content if isinstance(content, str) else compact(content)
         content = [*([TextPart(text=shown)] if content else []), *parts]
     data: Object = {}
-    if not response.get("id"):
+    given_id, called = response.get("id"), names.tool_of(call_id)
+    if not given_id:
         data["has_no_id"] = True
+    # A client may write another name than that of the call, or an id where the call has none.
+    is_renamed = called is not None and response.get("name") not in (None, "", called)
+    has_other_id = given_id not in (None, "", call_id)
+    is_plain = is_plain and not is_renamed and not has_other_id
     # A response in any other form is sent back unchanged.
     if not is_plain or not response.keys() <= {"id", "name", "response", "parts"}:
         data["members"] = {"functionResponse": response}
+    # Another model is sent the id that its call has there.
+    state = reader.state(data) if has_other_id else reader.own(data)
     return ToolResultPart(
-        tool_call_id=names.result(name, response.get("id")),
+        tool_call_id=call_id,
         content=content,
         is_error=is_error,
-        provider_state=reader.own(data),
+        provider_state=state,
     )
 
 

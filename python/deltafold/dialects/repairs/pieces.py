@@ -3,7 +3,7 @@
 In: messages.  Out: their pieces, and the questions that repairing asks about them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -106,6 +106,40 @@ def home(part: MessagePart, role: Role) -> Role:
     if isinstance(part, ToolResultPart):
         return Role.TOOL
     return Role.USER if part.kind in KINDS[Role.USER] else Role.ASSISTANT
+
+
+def pairs_in_order(turns: Sequence[Turn]) -> Iterator[tuple[Piece, Piece]]:
+    """Yield results whose ids are those of no call, each with the unanswered call before it.
+
+    They are paired in order where a run of results has as many as its calls are unanswered.
+    Programs that lose or rewrite ids keep this order.
+    """
+    known = {
+        piece.part.tool_call_id
+        for turn in turns
+        for piece in turn.pieces
+        if isinstance(piece.part, ToolCallPart)
+    }
+    calls: list[Piece] = []
+    results: list[Piece] = []
+    is_answering = False
+    for turn in turns:
+        if is_answering and turn.role is not Role.TOOL:
+            yield from _as_many(results, calls)
+            calls, results = [], []
+        is_answering = turn.role is Role.TOOL
+        if turn.role is Role.USER:
+            calls = []
+        for piece in turn.pieces:
+            if isinstance(piece.part, ToolCallPart) and piece.answer is None:
+                calls.append(piece)
+            if isinstance(piece.part, ToolResultPart) and piece.answers is None:
+                results += [piece] if piece.part.tool_call_id not in known else []
+    yield from _as_many(results, calls)
+
+
+def _as_many(results: list[Piece], calls: list[Piece]) -> list[tuple[Piece, Piece]]:
+    return [*zip(results, calls, strict=True)] if len(results) == len(calls) else []
 
 
 def id_of(call: Piece) -> str:

@@ -38,6 +38,7 @@ from deltafold.dialects.repairs.pieces import (
     is_blank,
     is_said_by_user,
     opening_beside,
+    pairs_in_order,
     speaks,
 )
 from deltafold.dialects.repairs.problems import REFUSED_BY, Problem, ProblemCode, Report
@@ -183,6 +184,7 @@ class _Mender:
             for piece in turn.pieces
             if isinstance(piece.part, ProviderPart) and piece.part.dialect == self._dialect
         }
+        self._pair_in_order(turns)
         self._removed = mark_unpaired(turns, self._dialect)
         self._rename(turns)
         mended: list[Message] = []
@@ -210,6 +212,19 @@ class _Mender:
             mended.extend(self._answers(speakers, turns[position:run], needs_all=needs_all))
             position = run
         return self._begin(mended, messages)
+
+    def _pair_in_order(self, turns: Sequence[Turn]) -> None:
+        """Let results with the ids of no call answer the calls before them."""
+        for result, call in [*pairs_in_order(turns)]:
+            part = result.part
+            if isinstance(part, ToolResultPart) and not self._answers_elsewhere(part):
+                result.answers, call.answer = call, result
+                self._found(
+                    ProblemCode.ORPHAN_RESULT,
+                    f"a result answers no call: {part.tool_call_id!r}",
+                    "it answers the call before it, in order",
+                    result,
+                )
 
     def _found(self, code: ProblemCode, message: str, repaired: str, at: Piece | int) -> bool:
         """Report a problem if this dialect has it, and return whether it has it."""
@@ -390,8 +405,8 @@ class _Mender:
         part = piece.part
         assert isinstance(part, ToolResultPart)  # noqa: S101 - pieces that answer are results
         changes: dict[str, object] = {}
-        if piece.answers is not None and piece.answers.call_id is not None:
-            changes["tool_call_id"] = piece.answers.call_id
+        if piece.answers is not None and part.tool_call_id != id_of(piece.answers):
+            changes["tool_call_id"] = id_of(piece.answers)
         if isinstance(part.content, list):
             content = [self._inside(inner, piece) for inner in part.content]
             kept = [inner for inner in content if inner is not None]

@@ -36,7 +36,7 @@ from deltafold.gateway.hooks import (
     guarded,
 )
 from deltafold.gateway.leaving import until_left
-from deltafold.gateway.protocols import PROTOCOLS, ClientProtocol, protocol_of
+from deltafold.gateway.protocols import PROTOCOLS, ClientProtocol, OnCut, protocol_of
 from deltafold.gateway.recorded_models import ReplayTable
 from deltafold.gateway.recording_pages import inspect_routes
 from deltafold.gateway.refusals import failure_of, reading, refusal
@@ -63,6 +63,7 @@ def create_app(
     hold_back: int = 0,
     passthrough: bool = True,
     continue_answers: bool = False,
+    on_cut: OnCut | None = None,
     store: ResponseStore | None = None,
     fetcher: FileFetcher | None = None,
     keep_alive: float | None = 15.0,
@@ -94,6 +95,9 @@ def create_app(
         continue_answers: let the next upstream of a list continue an answer that broke off after
             its first byte, if its model continues answers (`Model.can_continue`). A comment in the
             stream and the warning `continued` of the message say so. Bytes do not pass then.
+        on_cut: what a streaming client sees of an upstream that was lost after the first byte:
+            "event" is an error and a clean end, "break" a body that breaks off, "event_and_break"
+            both; None takes the way of the client's protocol.
         store: keeps responses for `previous_response_id`, by their owner; None keeps them in
             memory, bounded. What it raises when a response is kept is logged.
         fetcher: fetches files that a request names by their address where an upstream takes only
@@ -126,7 +130,9 @@ def create_app(
     ended = accounting.ended
     gateway = _Gateway(
         table,
-        AnswerOptions(keep_alive, ended, on_delta, hold_back, passthrough, continue_answers),
+        AnswerOptions(
+            keep_alive, ended, on_delta, hold_back, passthrough, continue_answers, on_cut
+        ),
         admission=admission,
         accounting=accounting,
         on_request=on_request,

@@ -17,6 +17,7 @@ from deltafold.contract.kinds import DeltaKind, ErrorCode
 from deltafold.contract.log import LOGGER
 from deltafold.errors.model_error import ModelError
 from deltafold.gateway.client_requests import ClientRequest
+from deltafold.gateway.protocols import OnCut
 from deltafold.gateway.refusals import refusal
 from deltafold.message.messages import Message
 
@@ -99,6 +100,8 @@ class AnswerOptions:
         passthrough: hand on the upstream's own bytes where it speaks the client's protocol.
         continue_answers: let the next upstream continue an answer that broke off after its first
             byte.
+        on_cut: what a streaming client sees of an upstream that was lost after the first byte; None
+            takes the way of the client's protocol.
     """
 
     keep_alive: float | None = 15.0
@@ -107,3 +110,4 @@ class AnswerOptions:
     hold_back: int = 0
     passthrough: bool = True
     continue_answers: bool = False
+    on_cut: OnCut | None = None

@@ -9,7 +9,7 @@ alone, and the lists of models, are in `app.py`.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, cast
+from typing import Final, Literal, TypeAlias, cast
 
 from deltafold.streams.encoded import EncoderOptions
 
@@ -40,6 +40,14 @@ events would carry. Source: `ResponseResource` of the Open Responses specificati
 """
 
 
+OnCut: TypeAlias = Literal["event", "break", "event_and_break"]
+"""What a client sees of an upstream that was lost inside of a stream.
+
+"event": an error event, and a clean end. "break": nothing but the end of the connection, inside of
+the body. "event_and_break": the event, and the break 0.1 s later.
+"""
+
+
 def _no_options(_members: Mapping[str, object], _streams: object) -> EncoderOptions:
     """Return no options: those that all protocols have are enough."""
     return {}
@@ -61,6 +69,7 @@ class ClientProtocol:
         in_pieces: whether clients send an answer back in the pieces of its stream.
         forwarded: headers that an upstream of the same protocol gets too; they belong to the body.
         closing: mark and bytes of the event after the one with which a stream is complete.
+        on_cut: what a client sees of an upstream that was lost.
     """
 
     name: str
@@ -73,6 +82,7 @@ class ClientProtocol:
     in_pieces: bool = False
     forwarded: tuple[str, ...] = ()
     closing: tuple[bytes, bytes] | None = None
+    on_cut: OnCut = "event_and_break"
 
 
 def _of_chat(members: Mapping[str, object], streams: bool) -> EncoderOptions:

@@ -7,7 +7,8 @@ that is set anew, and no generator an event. It is written in a task of its own,
 loop resumes all coroutines of a task for each event: those of the server, of the middlewares and of
 the routes are in another task. A slow client holds back the upstream, because nothing is read
 before the last bytes were sent. The hook has the message before the client has the last bytes, so
-that a client which asks again at once finds its response stored.
+that a client which asks again at once finds its response stored. Where the upstream was lost, no
+block is closed that did not end, and `on_cut` says what the client sees.
 """
 
 import asyncio
@@ -18,15 +19,16 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from deltafold._core import DeltaBatch, Encoder, MessageDelta, dialect_content_type
-from deltafold.contract.kinds import ErrorCode
+from deltafold.contract.kinds import DeltaKind, ErrorCode
 from deltafold.errors.model_error import ModelError
 from deltafold.errors.public_text import public_message
 from deltafold.gateway.client_requests import ClientRequest
 from deltafold.gateway.guarded_text import Guard
-from deltafold.gateway.hooks import AnswerOptions
+from deltafold.gateway.hooks import AnswerOptions, OnCut
 from deltafold.gateway.leaving import client_left
 from deltafold.gateway.model_call import next_upstream, open_rest, open_stream
 from deltafold.gateway.pass_through import KEEP_ALIVE, PassedBytes, can_pass, is_event_stream
+from deltafold.gateway.protocols import protocol_of
 from deltafold.gateway.refusals import failure_of
 from deltafold.gateway.spliced import Splice
 from deltafold.gateway.table import Upstream
@@ -35,13 +37,22 @@ from deltafold.streams.encoded import encode_error
 
 _SSE: Final = "text/event-stream"
 
-_NOT_OF_THE_UPSTREAM: Final = {
-    ErrorCode.TIMEOUT,
-    ErrorCode.CONNECTION_LOST,
-    ErrorCode.PROTOCOL_ERROR,
-    ErrorCode.CANCELLED,
-}
-"""Failures that the upstream's bytes do not tell the client: a cut, garbage, silence."""
+_LOST: Final = {ErrorCode.TIMEOUT, ErrorCode.CONNECTION_LOST, ErrorCode.PROTOCOL_ERROR}
+"""Failures of an upstream that was lost: a cut, silence, garbage."""
+_NOT_OF_THE_UPSTREAM: Final = {*_LOST, ErrorCode.CANCELLED}
+"""Failures that the upstream's bytes do not tell the client."""
+
+_CLOSINGS: Final = {DeltaKind.PART_END, DeltaKind.TOOL_CALL_END}
+"""Deltas that the decoder makes before a failure, for what did not end."""
+
+_BEFORE_CONTENT: Final = {DeltaKind.START, DeltaKind.USAGE, DeltaKind.ERROR}
+"""Deltas of an answer without content, whose failure is an HTTP error."""
+
+_BREAK_AFTER: Final = 0.1
+"""Seconds between an error event and the break. A client that reads slowly would lose the event.
+
+Source: Node's fetch and aiohttp, which drop what they have not read when a body breaks off.
+"""
 
 
 class StreamedResponse(Response):
@@ -59,7 +70,7 @@ class StreamedResponse(Response):
         self.send_body: Send | None = None
         self._asked = asked
         self._options = options
-        self._begun = self._told = self._has_left = False
+        self._begun = self._told = self._has_left = self._breaks = False
         self._is_putting = self._is_over = False
         self._unsent = b""
         self._writing: asyncio.Future[None] | None = None
@@ -139,9 +150,9 @@ class StreamedResponse(Response):
         """Write the answer of the upstream; return False when another one is to be read."""
         stream, pulse, send = self._stream, self._pulse, self._send_body
         last: Callable[[DeltaBatch], bytes] = self._pass
-        if self._passed is None:
-            last = self._encoder.feed
         write = last
+        if self._passed is None:
+            last, write = self._encoded_last, self._encoder.feed
         async for batch in stream.batches():
             is_last = batch.ends_stream
             if is_last and await self._is_replaced():
@@ -184,10 +195,42 @@ class StreamedResponse(Response):
     async def _end(self) -> None:
         """Write what follows the last deltas."""
         self._pulse.stop()
+        if self._breaks:
+            await self._break()
+            return
         data = self._rest(is_ended=True)
         await self._tell_before(data)
         self._writing = None  # a server reports the end of a response as a disconnect
         await self._put(data, is_last=True)
+
+    async def _break(self) -> None:
+        """Leave the body unfinished, for which the server breaks the connection off."""
+        await self._tell_before(b"")
+        self._writing = None
+        self._is_over = True
+        if self._way == "event_and_break":
+            await asyncio.sleep(_BREAK_AFTER)
+
+    @property
+    def _way(self) -> OnCut:
+        return self._options.on_cut or protocol_of(self._asked.protocol).on_cut
+
+    def _encoded_last(self, deltas: Iterable[MessageDelta]) -> bytes:
+        """Encode the last deltas; those of a lost upstream close nothing."""
+        error = self._stream.error if self._stream.status == "error" else None
+        if error is None or error.code not in _LOST or self._stopped is not None:
+            return b"".join(map(self._encoder.feed, deltas))
+        content = list(deltas)
+        failure = [content.pop()] if content and content[-1].kind is DeltaKind.ERROR else []
+        while failure and content and content[-1].kind in _CLOSINGS:
+            content.pop()
+        data = b"".join(map(self._encoder.feed, content))
+        return data + b"".join(map(self._failed, failure))
+
+    def _failed(self, failure: MessageDelta) -> bytes:
+        """Encode the failure of a lost upstream: an HTTP error, an event, a break, or both."""
+        self._breaks = self._encoder.status is not None and self._way != "event"
+        return b"" if self._breaks and self._way == "break" else self._encoder.feed(failure)
 
     def _rest(self, *, is_ended: bool) -> bytes:
         """Return what ends the answer, an error where the upstream did not end it."""
@@ -211,7 +254,13 @@ class StreamedResponse(Response):
     def _without_address(self, batch: DeltaBatch) -> DeltaBatch:
         """Return the last batch without the address of the upstream in its error."""
         error = self._stream.error if self._stream.status == "error" else None
-        if error is None or (message := public_message(error)) == error.message:
+        if error is None:
+            return batch
+        message = public_message(error)
+        has_begun = self._begun or any(delta.kind not in _BEFORE_CONTENT for delta in batch)
+        if error.code in _LOST and has_begun:
+            message = f"connection lost: {message}"  # words on which agents ask again, such as pi
+        if message == error.message:
             return batch
         return batch._with_error_texts(message, error.provider_code) or batch  # noqa: SLF001 - made for texts that must not leave
 
@@ -277,7 +326,7 @@ class StreamedResponse(Response):
             self._passed = passed = None
             self._encoder = self._made_encoder()
         if passed is None:
-            return self._encoder.feed(batch)
+            return self._encoded_last(batch) if batch.ends_stream else self._encoder.feed(batch)
         if self._start is None:
             self._start = next(iter(batch), None)
             if self._start is not None:
@@ -288,7 +337,10 @@ class StreamedResponse(Response):
             return passed.take_until(end)
         error = list(batch)[-1]
         if error.error_code in _NOT_OF_THE_UPSTREAM:
-            return passed.take_until(end, without_last=True) + self._encoder.feed(error)
+            data = passed.take_until(end, without_last=True)
+            if error.error_code in _LOST:
+                return data + self._failed(error)
+            return data + self._encoder.feed(error)
         data = passed.last() if end is None else passed.take_until(end)
         # Gemini sends an error as a bare JSON object between events.
         return data if passed.ends_with_event else data + self._encoder.feed(error)
@@ -297,15 +349,14 @@ class StreamedResponse(Response):
         """Encode the deltas that the hook leaves, or the error that it raises."""
         guard = self._guard
         if guard is None:
-            return b"".join(map(self._encoder.feed, deltas))
-        data = b""
+            return self._encoded_last(deltas)
+        left: list[MessageDelta] = []
         try:
-            async for delta in guard.deltas(deltas):
-                data += self._encoder.feed(delta)
+            left += [delta async for delta in guard.deltas(deltas)]
         except ModelError as error:
             self._stopped = error
-            data += b"".join(map(self._encoder.feed, guard.end(error)))
-        return data
+            left += guard.end(error)
+        return self._encoded_last(left)
 
     async def _tell_before(self, data: bytes) -> None:
         """Tell the hook the message before the client has the last bytes."""

@@ -82,7 +82,7 @@ class ClientProtocol:
     in_pieces: bool = False
     forwarded: tuple[str, ...] = ()
     closing: tuple[bytes, bytes] | None = None
-    on_cut: OnCut = "event_and_break"
+    on_cut: OnCut = "event"
 
 
 def _of_chat(members: Mapping[str, object], streams: bool) -> EncoderOptions:

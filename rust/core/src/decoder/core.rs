@@ -30,16 +30,27 @@ pub(super) struct Core {
     misspelt: bool,
     /// JSON came outside of events, as a whole body does.
     bare: bool,
-    /// No template is applied before it said something or another one came.
-    first: Option<FirstObject>,
+    opening: Opening,
+}
+
+/// What came until something was said.
+#[derive(Clone, Debug, PartialEq)]
+enum Opening {
+    /// No object.
+    Nothing,
+    /// Objects that said nothing.
+    Unread(FirstObject),
+    /// Something was said: the body is read.
+    Read,
 }
 
 /// The first object of a body, with the name of its event.  It tells the protocol of a body in which nothing was recognised.
 #[derive(Clone, Debug, PartialEq)]
 struct FirstObject {
-    name: Box<str>,
-    /// Empty if the object said something.
-    json: Box<str>,
+    /// The name of its event, and then its JSON.
+    text: Box<str>,
+    /// The length of the name.
+    name: usize,
     /// No other object followed so far.
     is_alone: bool,
 }
@@ -90,7 +101,7 @@ impl Core {
             stray: BareJson::default(),
             misspelt: false,
             bare: false,
-            first: None,
+            opening: Opening::Nothing,
         }
     }
 
@@ -106,7 +117,7 @@ impl Core {
             stray: BareJson::default(),
             misspelt: false,
             bare: false,
-            first: None,
+            opening: Opening::Nothing,
         }
     }
 
@@ -139,35 +150,51 @@ impl Core {
     pub(super) fn drop_bare_json(&mut self) {
         self.stray = BareJson::default();
         self.bare = false;
-        self.first = None;
+        self.opening = Opening::Nothing;
     }
 
-    /// Keep the first object, and record that another one followed.
-    #[cold]
-    fn keep_first(&mut self, name: &str, json: &str, says_nothing: bool) {
-        if json == "{}" {
-            return; // a sign of life, which is of no protocol
-        }
-        if let Some(first) = &mut self.first {
-            first.is_alone = false;
-            return;
-        }
-        let json = if says_nothing { json } else { "" };
-        let mut end = json.len().min(FIRST_BYTES);
-        while !json.is_char_boundary(end) {
-            end -= 1;
-        }
-        self.first = Some(FirstObject {
-            name: name.into(),
-            json: json.get(..end).unwrap_or_default().into(),
-            is_alone: says_nothing,
-        });
-    }
-
-    /// Return true before the first object that says something, or before the second one.
+    /// Note an object that was read.
     #[inline]
-    fn may_be_unread(&self) -> bool {
-        self.first.as_ref().is_none_or(|first| first.is_alone)
+    fn note(&mut self, name: &[u8], json: &[u8], out: &mut impl Outputs) {
+        if !matches!(self.opening, Opening::Read) && self.says_nothing(out) {
+            self.keep(name, json, true);
+        }
+    }
+
+    /// Return true if nothing was said so far, and note otherwise that the body is read.
+    fn says_nothing(&mut self, out: &mut impl Outputs) -> bool {
+        let mut says_nothing = true;
+        self.join(out).1.each(|sink| says_nothing &= sink.says_nothing());
+        if !says_nothing {
+            self.opening = Opening::Read;
+        }
+        says_nothing
+    }
+
+    #[cold]
+    fn keep(&mut self, name: &[u8], json: &[u8], is_alone: bool) {
+        if let Opening::Unread(first) = &mut self.opening {
+            first.is_alone = false;
+        } else if json != b"{}" {
+            // An empty object is a sign of life, which is of no protocol.
+            let (name, json) = (String::from_utf8_lossy(name), String::from_utf8_lossy(json));
+            let (name, json) = (beginning(&name), beginning(&json));
+            let text = [name, json].concat().into();
+            self.opening = Opening::Unread(FirstObject { text, name: name.len(), is_alone });
+        }
+    }
+
+    /// Keep the first of the events that templates took without framing: each has its JSON on one line.
+    #[cold]
+    fn keep_unframed(&mut self, taken: &[u8]) {
+        let begin = memchr::memchr(b'{', taken).unwrap_or(0);
+        let (head, json) = taken.split_at(begin);
+        let end = memchr::memchr2(b'\n', b'\r', json).unwrap_or(json.len());
+        let (json, rest) = json.split_at(end);
+        let lines = head.split(|byte| matches!(byte, b'\n' | b'\r'));
+        let name = lines.filter_map(|line| line.strip_prefix(b"event:")).next_back();
+        let name = name.unwrap_or_default().trim_ascii();
+        self.keep(name, json.trim_ascii_end(), rest.trim_ascii().is_empty());
     }
 
     /// Return the dialect's state and the sinks.
@@ -183,15 +210,16 @@ impl Core {
         bytes: Bytes<'_>,
         out: &mut O,
     ) -> usize {
-        if self.may_be_unread() {
-            return 0; // the first event is framed, so that its name and its end are known
-        }
         let (state, mut sinks) = self.join(out);
-        if O::ALL {
+        let taken = if O::ALL {
             state.apply_templates_unframed(bytes, &mut sinks)
         } else {
             state.apply_templates_unframed(bytes, &mut sinks.alone())
+        };
+        if taken > 0 && !matches!(self.opening, Opening::Read) && self.says_nothing(out) {
+            self.keep_unframed(bytes.as_bytes().get(..taken).unwrap_or_default());
         }
+        taken
     }
 
     /// Apply an event that repeats a template, and return true.  Return false for any other event.
@@ -203,21 +231,27 @@ impl Core {
         wire: &[u8],
         out: &mut O,
     ) -> bool {
-        if self.options.provider_raw || self.may_be_unread() {
+        if self.options.provider_raw {
             return false;
         }
+        let data = data.trim_ascii();
         let (state, mut sinks) = self.join(out);
-        if !O::ALL {
+        let repeated = if O::ALL {
+            let repeated = state.apply_template(name, data, wire, &mut sinks);
+            if repeated {
+                sinks.end_frame();
+            }
+            repeated
+        } else {
             let mut sink = sinks.alone();
-            let repeated = state.apply_template(name, data.trim_ascii(), wire, &mut sink);
+            let repeated = state.apply_template(name, data, wire, &mut sink);
             if repeated {
                 sink.end_frame();
             }
-            return repeated;
-        }
-        let repeated = state.apply_template(name, data.trim_ascii(), wire, &mut sinks);
+            repeated
+        };
         if repeated {
-            sinks.end_frame();
+            self.note(name, data, out);
         }
         repeated
     }
@@ -365,18 +399,13 @@ impl Core {
 
     #[inline]
     fn object(&mut self, frame: dialect::Frame<'_>, out: &mut impl Outputs) -> Result<(), Error> {
-        let is_first = self.may_be_unread();
         let (state, mut sinks) = self.join(out);
         sinks.each(|sink| sink.begin_frame(frame.json));
         let read = state.frame(frame, &mut sinks);
         // The frame ends after a failure too.  Text that is not JSON must not become the raw event of the error.
         sinks.end_frame();
-        let mut says_nothing = true;
-        if is_first {
-            sinks.each(|sink| says_nothing &= sink.says_nothing());
-            if read.is_ok() {
-                self.keep_first(frame.name, frame.json, says_nothing);
-            }
+        if read.is_ok() {
+            self.note(frame.name.as_bytes(), frame.json.as_bytes(), out);
         }
         read
     }
@@ -473,23 +502,24 @@ impl Core {
     /// Return the failure of a body whose first object is of another protocol, or of none.
     #[cold]
     fn unread_failure(&self, is_whole: bool) -> Option<Failure<Box<str>>> {
-        let first = self.first.as_ref()?;
+        let Opening::Unread(first) = &self.opening else { return None };
         let own = self.options.dialect;
-        let found = match members::by_frame(&first.name) {
+        let (name, json) = first.text.split_at_checked(first.name)?;
+        let found = match members::by_frame(name) {
             Some(dialect) => vec![dialect],
-            None => members::dialects_of(&first.name, &first.json),
+            None => members::dialects_of(name, json),
         };
         if members::reads(own, &found) {
             return None;
         }
-        let seen = match (members::foreign_form(&first.json), &found[..]) {
+        let seen = match (members::foreign_form(json), &found[..]) {
             (Some(form), _) => form,
             (None, [dialect]) => dialect,
             // One event of an unknown form may be that of a gateway, before the connection was lost.
             _ if first.is_alone && !is_whole => return None,
             (None, _) => "no protocol that deltafold reads",
         };
-        let shown: String = first.json.chars().take(SHOWN_CHARACTERS).collect();
+        let shown: String = json.chars().take(SHOWN_CHARACTERS).collect();
         let message =
             format!("no event of {own} was recognised; this is {seen}; the first event is {shown}");
         Some(Failure::new(ErrorCode::ProtocolError, message.into()))
@@ -540,6 +570,15 @@ impl Core {
             sink.end_of_body(failure.clone(), false);
         });
     }
+}
+
+/// Return the bytes of a text that are kept.
+fn beginning(text: &str) -> &str {
+    let mut end = text.len().min(FIRST_BYTES);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.get(..end).unwrap_or_default()
 }
 
 /// Read an error whose text has line breaks of its own, which break the JSON and, in a stream of events, end the line.

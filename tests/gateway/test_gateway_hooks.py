@@ -15,38 +15,23 @@ from deltafold.gateway.streamed_answers import Pulse
 from deltafold.message.parts import TextPart
 from deltafold.streams.encoded import encode_message
 from deltafold.testing import Recording, ReplayServer
-from gateway_clients import CALLS, CLIENTS, READ, TEXT, clients, recorded
+from gateway_clients import (
+    CALLS,
+    CLIENTS,
+    PATHS,
+    READ,
+    TEXT,
+    body_of,
+    clients,
+    recorded,
+    request_of,
+)
 from gateways import gateway, served, upstream
 from splits import SIZES, halves, sized
 
 __all__ = ["clients"]  # the fixture closes clients
 
-PATHS: Final = {
-    "openai-chat": "/v1/chat/completions",
-    "openai-responses": "/v1/responses",
-    "anthropic-messages": "/v1/messages",
-    "gemini": "/v1beta/models/m:streamGenerateContent?alt=sse",
-}
-
-
 PASSED: Final = ("openai-chat", "openai-responses", "anthropic-messages")
-
-
-def body_of(message: Message, dialect: str) -> bytes:
-    return b"".join(piece for _, piece in recorded(message, dialect).pieces)
-
-
-def request_of(dialect: str, *, usage: bool = True) -> dict[str, object]:
-    """Return the smallest streaming request of a protocol."""
-    if dialect == "gemini":
-        return {"contents": [{"role": "user", "parts": [{"text": "?"}]}]}
-    asked: dict[str, object] = {"model": "m", "stream": True}
-    if dialect == "openai-responses":
-        return {**asked, "input": "?"}
-    asked["messages"] = [{"role": "user", "content": "?"}]
-    if dialect == "anthropic-messages":
-        return {**asked, "max_tokens": 9}
-    return {**asked, "stream_options": {"include_usage": True}} if usage else asked
 
 
 def answer_of(url: str, dialect: str, *, usage: bool = True) -> httpx2.Response:

@@ -151,3 +151,30 @@ READ: Final[dict[str, Client]] = {
     "anthropic-messages": by_messages,
     "gemini": by_gemini,
 }
+
+
+PATHS: Final = {
+    "openai-chat": "/v1/chat/completions",
+    "openai-responses": "/v1/responses",
+    "anthropic-messages": "/v1/messages",
+    "gemini": "/v1beta/models/m:streamGenerateContent?alt=sse",
+}
+"""The path of a streamed answer, by protocol."""
+
+
+def body_of(message: Message, dialect: str) -> bytes:
+    """Return a recorded answer as one body."""
+    return b"".join(piece for _, piece in recorded(message, dialect).pieces)
+
+
+def request_of(dialect: str, *, usage: bool = True) -> dict[str, object]:
+    """Return the smallest streaming request of a protocol."""
+    if dialect == "gemini":
+        return {"contents": [{"role": "user", "parts": [{"text": "?"}]}]}
+    asked: dict[str, object] = {"model": "m", "stream": True}
+    if dialect == "openai-responses":
+        return {**asked, "input": "?"}
+    asked["messages"] = [{"role": "user", "content": "?"}]
+    if dialect == "anthropic-messages":
+        return {**asked, "max_tokens": 9}
+    return {**asked, "stream_options": {"include_usage": True}} if usage else asked

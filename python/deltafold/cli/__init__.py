@@ -209,6 +209,7 @@ def _serve(commands: _Commands) -> None:
             port=given.port,
             no_auth=given.no_auth,
             fetch_files=given.fetch_files,
+            on_cut=given.on_cut,
             drain=given.drain,
             allowed_hosts=given.allow_host,
             allowed_origins=given.allow_origin,
@@ -239,6 +240,12 @@ def _serve(commands: _Commands) -> None:
         "--fetch-files",
         action="store_true",
         help="fetch files that a request names by address, where a provider takes only the bytes",
+    )
+    parser.add_argument(
+        "--on-cut",
+        choices=("event", "break", "event_and_break"),
+        help="what a client sees of an upstream that was lost inside of an answer: an error and a"
+        " clean end (the default), a body that breaks off, or both",
     )
     parser.add_argument(
         "--drain",

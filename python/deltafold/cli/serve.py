@@ -12,6 +12,7 @@ under uvloop httpx2 holds megabytes for a client that hardly reads.
 import math
 from collections.abc import Sequence
 from importlib.util import find_spec
+from typing import Literal
 
 from deltafold import MisuseError, UnknownDialectError
 from deltafold.cli.clients import CLIENTS
@@ -27,6 +28,7 @@ def serve(
     port: int,
     no_auth: bool,
     fetch_files: bool,
+    on_cut: Literal["event", "break", "event_and_break"] | None,
     drain: float,
     allowed_hosts: Sequence[str],
     allowed_origins: Sequence[str],
@@ -42,6 +44,7 @@ def serve(
         port: the port to listen on.
         no_auth: answer clients of other machines.
         fetch_files: fetch files of the internet for providers that take only their bytes.
+        on_cut: what a client sees of an upstream that was lost inside of an answer.
         drain: seconds that answers may go on after the first signal.
         allowed_hosts: names in `Host` that count as names of this machine.
         allowed_origins: origins of pages that may call.
@@ -81,6 +84,7 @@ def serve(
         table,
         allow_anyone=no_auth,
         fetcher=fetcher,
+        on_cut=on_cut,
         allowed_hosts=allowed_hosts,
         allowed_origins=allowed_origins,
     )

@@ -24,11 +24,11 @@ from deltafold.errors.model_error import ModelError
 from deltafold.errors.public_text import public_message
 from deltafold.gateway.client_requests import ClientRequest
 from deltafold.gateway.guarded_text import Guard
-from deltafold.gateway.hooks import AnswerOptions, OnCut
+from deltafold.gateway.hooks import AnswerOptions
 from deltafold.gateway.leaving import client_left
 from deltafold.gateway.model_call import next_upstream, open_rest, open_stream
 from deltafold.gateway.pass_through import KEEP_ALIVE, PassedBytes, can_pass, is_event_stream
-from deltafold.gateway.protocols import protocol_of
+from deltafold.gateway.protocols import OnCut, protocol_of
 from deltafold.gateway.refusals import failure_of
 from deltafold.gateway.spliced import Splice
 from deltafold.gateway.table import Upstream
@@ -257,7 +257,8 @@ class StreamedResponse(Response):
         if error is None:
             return batch
         message = public_message(error)
-        has_begun = self._begun or any(delta.kind not in _BEFORE_CONTENT for delta in batch)
+        has_begun = self._begun or self._passed is not None
+        has_begun = has_begun or any(delta.kind not in _BEFORE_CONTENT for delta in batch)
         if error.code in _LOST and has_begun:
             message = f"connection lost: {message}"  # words on which agents ask again, such as pi
         if message == error.message:

@@ -122,7 +122,8 @@ def history(*results: Message, calls: int = 1) -> list[Message]:
 def test_results_with_lost_ids_answer_in_order(dialect: str) -> None:
     results = [Message.tool_result("x", "one"), Message.tool_result("y", "two")]
     mended, report = repair(history(*results, calls=2), dialect)
-    assert report.codes == [ProblemCode.ORPHAN_RESULT] * 2
+    codes = [ProblemCode.ORPHAN_CALL, ProblemCode.ORPHAN_RESULT]
+    assert report.codes == [code for code in codes for _ in range(2)]
     said = [
         (part.tool_call_id, part.content)
         for message in mended

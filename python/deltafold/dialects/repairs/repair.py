@@ -219,6 +219,8 @@ class _Mender:
             part = result.part
             if isinstance(part, ToolResultPart) and not self._answers_elsewhere(part):
                 result.answers, call.answer = call, result
+                taken = "the result with another id answers it"
+                self._found(ProblemCode.ORPHAN_CALL, "a call has no result", taken, call)
                 self._found(
                     ProblemCode.ORPHAN_RESULT,
                     f"a result answers no call: {part.tool_call_id!r}",

@@ -183,7 +183,8 @@ def test_the_text_of_the_final_object_fills_items_that_came_empty() -> None:
     body = added(reasoning()) + done(reasoning()) + added(item, 1) + done(item, 1)
     final = completed(reasoning(summary=summary), {**item, "content": [text]})
     _, message = everywhere(RESPONSES, body + final)
-    assert [part.text for part in message.parts if isinstance(part, ThinkingPart)] == ["Hm."]
+    # The part that came empty keeps its place, with the whole item as its state.
+    assert [part.text for part in message.parts if isinstance(part, ThinkingPart)] == ["", "Hm."]
     assert message.text == "Tide"
     (text_part,) = [part for part in message.parts if isinstance(part, TextPart)]
     assert text_part.annotations == [{"type": "url_citation"}]

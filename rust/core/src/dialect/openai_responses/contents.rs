@@ -330,13 +330,51 @@ impl Reasoning {
         say(part, text, whole, sink);
     }
 
-    /// Accept the whole item and end the part, unless it has no text and the final object may have some.
+    /// Accept the whole item and end the part.
     pub(super) fn finish(
         &mut self,
         summary: Option<&str>,
         content: Option<&str>,
         item: &str,
-        may_go_on: bool,
+        sink: &mut DeltaSink<'_>,
+    ) {
+        self.say_whole(summary, content, sink);
+        self.part.get_or_insert_with(|| sink.open_repeated_block(PartKind::Thinking));
+        self.set_state(item, sink);
+        self.end(sink);
+    }
+
+    /// Take what the part lacks from the item of the final object.  Text of a part that came empty is a part of its own, because
+    /// others may have followed.
+    pub(super) fn fill(
+        &mut self,
+        summary: Option<&str>,
+        content: Option<&str>,
+        item: &str,
+        has_ciphertext: bool,
+        sink: &mut DeltaSink<'_>,
+    ) {
+        let says = self.source.is_none() && (has_text(summary) || has_text(content));
+        if says || has_ciphertext {
+            self.set_state(item, sink);
+        }
+        if says {
+            self.say_whole(summary, content, sink);
+            self.end(sink);
+        }
+    }
+
+    fn end(&self, sink: &mut DeltaSink<'_>) {
+        if let Some(part) = self.part {
+            sink.end_part(part);
+        }
+    }
+
+    /// Say the texts of the whole item that were not streamed.
+    fn say_whole(
+        &mut self,
+        summary: Option<&str>,
+        content: Option<&str>,
         sink: &mut DeltaSink<'_>,
     ) {
         for (source, list) in [(Content::Summary, summary), (Content::Reasoning, content)] {
@@ -353,20 +391,10 @@ impl Reasoning {
                 });
             }
         }
-        self.part.get_or_insert_with(|| sink.open_repeated_block(PartKind::Thinking));
-        self.set_state(item, sink);
-        if let Some(part) = self.part.filter(|_| !(may_go_on && self.has_no_text())) {
-            sink.end_part(part);
-        }
-    }
-
-    /// Return true if no text came.
-    pub(super) fn has_no_text(&self) -> bool {
-        self.source.is_none()
     }
 
     /// Set the provider state of the part: the whole item.
-    pub(super) fn set_state(&self, item: &str, sink: &mut DeltaSink<'_>) {
+    fn set_state(&self, item: &str, sink: &mut DeltaSink<'_>) {
         if let Some(part) = self.part {
             sink.part_state(part, item);
         }
@@ -379,6 +407,14 @@ fn say(part: PartHandle, text: Str<'_>, whole: bool, sink: &mut DeltaSink<'_>) {
     } else {
         sink.text(part, text);
     }
+}
+
+/// Return true if a list has a text that is not empty.
+fn has_text(list: Option<&str>) -> bool {
+    let mut found = false;
+    // `read` validated the JSON, so that an error here only means a value that is not a list.
+    let _ = texts(list, |text, _, _| found |= !text.is_empty());
+    found
 }
 
 /// JSON lists beside the text of a content.

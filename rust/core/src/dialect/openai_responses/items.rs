@@ -333,7 +333,7 @@ impl Item {
             }
             Self::Reasoning(reasoning) => {
                 let is_hollow = !members.has_ciphertext;
-                reasoning.finish(members.summary, members.content, item, is_hollow, sink);
+                reasoning.finish(members.summary, members.content, item, sink);
                 is_hollow.then(|| Hollow::Reasoning(std::mem::take(reasoning)))
             }
             Self::Call { call, .. } => {
@@ -364,11 +364,9 @@ impl Item {
             Self::Hollow(Hollow::Message(message)) => {
                 message.finish(members.content, item, sink);
             }
-            Self::Hollow(Hollow::Reasoning(reasoning)) if reasoning.has_no_text() => {
-                reasoning.finish(members.summary, members.content, item, false, sink);
-            }
-            Self::Hollow(Hollow::Reasoning(reasoning)) if members.has_ciphertext => {
-                reasoning.set_state(item, sink);
+            Self::Hollow(Hollow::Reasoning(reasoning)) => {
+                let ItemMembers { summary, content, has_ciphertext, .. } = *members;
+                reasoning.fill(summary, content, item, has_ciphertext, sink);
             }
             Self::Hollow(Hollow::Call(call)) => {
                 if let Some(arguments) = members.arguments {

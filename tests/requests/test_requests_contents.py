@@ -172,7 +172,7 @@ def test_an_empty_text_gives_its_cache_mark_to_the_block_before_it() -> None:
     image = {"type": "image", "source": {"type": "url", "url": "https://example.org/a.png"}}
     empty = {"type": "text", "text": "", "cache_control": mark}
     result = {"type": "tool_result", "tool_use_id": "c", "content": [image, empty]}
-    call = {"type": "tool_use", "id": "c", "name": "f", "input": {}}
+    call: dict[str, object] = {"type": "tool_use", "id": "c", "name": "f", "input": {"a": 1}}
     body: dict[str, object] = {
         "model": "claude-opus-4-8",
         "max_tokens": 100,

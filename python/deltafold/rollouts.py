@@ -47,7 +47,8 @@ class Trajectory:
         prompt: the prompt, the object that was given.
         prompt_index: its position among the prompts.
         choice: the number of the answer, from 0 to n - 1.
-        message: the answer; after a failure, the parts that came.
+        message: the answer; after a failure, the parts that came. The usage of a request that asks
+            for several answers counts all of them, and stands in the first one that ends.
         error: the failure that ended the answer, after the last try. Of a prompt that cannot be
             sent it is `invalid_request`, with the reason as its cause.
         tries: the number of requests that were sent for this answer.
@@ -235,8 +236,13 @@ class _Collecting:
         asked, tries = unit.choices, 1
         while asked:
             failed: dict[int, Trajectory] = {}
+            is_counted = False
             async for one in self._request(unit, asked, tries):
                 if one.error is None or not one.error.retryable or tries > self._retries:
+                    # The counts are those of the request: one of its answers has them.
+                    if is_counted:
+                        one.message.meta.usage = None
+                    is_counted = is_counted or one.message.meta.usage is not None
                     await found.put(one)
                 else:
                     failed[one.choice] = one

@@ -435,3 +435,23 @@ def test_a_whole_body_has_its_answers() -> None:
     with RolloutServer(lambda body: whole(n_of(body))) as server:
         found = asyncio.run(collected(server, ["0"], n=3))
     assert sorted((one.choice, one.message.text) for one in found) == [(0, "0"), (1, "1"), (2, "2")]
+
+
+def test_the_usage_of_a_request_counts_once_over_its_answers() -> None:
+    counts = b'"usage":{"prompt_tokens":9,"completion_tokens":6,"total_tokens":15}'
+
+    async def answers(n: int) -> Answer:
+        ended = [
+            {"index": at, "delta": {"content": f"{at}"}, "finish_reason": "stop"} for at in range(n)
+        ]
+        yield chunk(ended)
+        yield b'data: {"object":"chat.completion.chunk","choices":[],%b}\n\n' % counts
+        yield b"data: [DONE]\n\n"
+
+    with RolloutServer(lambda body: answers(n_of(body))) as server:
+        found = asyncio.run(collected(server, ["0", "1"], n=3))
+    for prompt in range(2):
+        used = [one.message.meta.usage for one in found if one.prompt_index == prompt]
+        counted = [usage.total_tokens for usage in used if usage is not None]
+        assert (len(used), counted) == (3, [15])
+    assert not any(one.message.meta.warnings for one in found)

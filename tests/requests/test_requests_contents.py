@@ -8,14 +8,14 @@ import copy
 import json
 from itertools import pairwise
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from content_losses import faults, silent_losses
 from content_walker import Walk
 from conversations import MODELS
-from deltafold import Rendered, parse_request
+from deltafold import Rendered, migrate_config, parse_request
 from deltafold.dialects import DIALECTS, dialect_of
 from normal_form import normal
 from wire_contents import Row, rows
@@ -164,3 +164,30 @@ def test_a_part_that_a_text_stands_for_has_one_note() -> None:
     text = "[container_upload left out: it cannot be sent here]"
     assert messages == [{"role": "user", "content": text}, ANSWER, GO]
     assert notes == ["part_replaced"]
+
+
+def test_an_empty_text_gives_its_cache_mark_to_the_block_before_it() -> None:
+    # Anthropic: "cache_control cannot be set for empty text blocks".
+    mark = {"type": "ephemeral"}
+    image = {"type": "image", "source": {"type": "url", "url": "https://example.org/a.png"}}
+    empty = {"type": "text", "text": "", "cache_control": mark}
+    result = {"type": "tool_result", "tool_use_id": "c", "content": [image, empty]}
+    call: dict[str, object] = {"type": "tool_use", "id": "c", "name": "f", "input": {"a": 1}}
+    body: dict[str, object] = {
+        "model": "claude-opus-4-8",
+        "max_tokens": 100,
+        "messages": [
+            {"role": "user", "content": [image, empty]},
+            {"role": "assistant", "content": [call]},
+            {"role": "user", "content": [result]},
+        ],
+    }
+    parsed = parse_request(body, "anthropic-messages")
+    config, _ = migrate_config(parsed, "anthropic-messages", model_id="claude-opus-4-8")
+    dialect = dialect_of("anthropic-messages")
+    rendered = dialect.render(parsed.messages, parsed.tools, config)
+    marked = {**image, "cache_control": mark}
+    sent = cast("list[dict[str, Any]]", rendered.body["messages"])
+    assert sent[0]["content"] == [marked]
+    assert sent[2]["content"][0]["content"] == [marked]
+    assert [note["code"] for note in rendered.notes].count("cache_mark_moved") == 2

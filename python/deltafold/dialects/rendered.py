@@ -62,6 +62,7 @@ class NoteCode(StrEnum):
     ARGUMENTS_DROPPED = "arguments_dropped"
     CACHE_MARK_DROPPED = "cache_mark_dropped"
     CACHE_MARK_LOWERED = "cache_mark_lowered"
+    CACHE_MARK_MOVED = "cache_mark_moved"
     CALL_DROPPED = "call_dropped"
     EMPTY_FILLED = "empty_filled"
     ENVELOPE_DROPPED = "envelope_dropped"

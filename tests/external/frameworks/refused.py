@@ -1,4 +1,4 @@
-"""Answers with a call that may not run: refused, or cut within its arguments.
+"""Answers with a call that may not run: refused, cut within its arguments, or run by the provider.
 
 In: nothing.  Out: streams of the Messages API, and the arguments with which a tool may have run.
 
@@ -17,11 +17,16 @@ ARGUMENTS: Final = '{"who": "Ann", "note": "for tea"}'
 HALF: Final = '{"who": "Ann", "note": "for te'
 
 REFUSED: Final = ("refused", "half, at the limit", "half, in a whole answer")
+LOOKS_WHOLE: Final = ("empty, at the limit", "braces, at the limit", "of the provider")
+"""Cases with a call that a framework would run with the defaults of its tool, or again."""
 ALLOWED: Final = ("whole", "whole, at the limit")
 _ANSWERS: Final = {
     "refused": (ARGUMENTS, "refusal"),
     "half, at the limit": (HALF, "max_tokens"),
     "half, in a whole answer": (HALF, "tool_use"),
+    "empty, at the limit": ("", "max_tokens"),
+    "braces, at the limit": ("{}", "max_tokens"),
+    "of the provider": (ARGUMENTS, "end_turn"),
     "whole": (ARGUMENTS, "tool_use"),
     "whole, at the limit": (ARGUMENTS, "max_tokens"),
 }
@@ -31,7 +36,9 @@ def answers(case: str) -> tuple[Recording, Recording]:
     """Return an answer with a call of `pay`, and the answer after its result."""
     arguments, reason = _ANSWERS[case]
     text: Wire = {"type": "text", "text": ""}
-    tool: Wire = {"type": "tool_use", "id": "toolu_1", "name": "pay", "input": {}}
+    # Gateways copy a server's tool as one of the caller; its id shows it.
+    call_id = "srvtoolu_1" if case == "of the provider" else "toolu_1"
+    tool: Wire = {"type": "tool_use", "id": call_id, "name": "pay", "input": {}}
     piece: Wire = {"type": "input_json_delta", "partial_json": arguments}
     calling = [
         *_block(0, text, {"type": "text_delta", "text": "I will."}),

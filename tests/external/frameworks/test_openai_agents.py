@@ -29,7 +29,7 @@ from handed_over import answers as handed_over
 from openai import AsyncOpenAI
 from openai.types.responses import Response, ResponseCompletedEvent, ResponseOutputItem
 from pydantic import BaseModel, TypeAdapter
-from refused import ALLOWED, REFUSED, answers
+from refused import ALLOWED, LOOKS_WHOLE, REFUSED, answers
 from served import LOGPROBS, NAMES, cases, folded, likely, model, recording, served, whole_body
 
 import deltafold
@@ -670,3 +670,26 @@ async def test_an_answer_of_a_declined_call_alone_is_an_error(is_streamed: bool)
         asking = events_of(adapter) if is_streamed else adapter.get_response(**arguments())
         with pytest.raises(ModelBehaviorError, match="no model served the answer"):
             await asking
+
+
+@pytest.mark.parametrize("case", LOOKS_WHOLE)
+async def test_a_call_that_only_looks_whole_does_not_run(case: str) -> None:
+    ran: list[str] = []
+
+    def pay(who: str = "?", note: str = "?") -> str:
+        """Pay somebody.
+
+        Args:
+            who: the name.
+            note: the reason.
+        """
+        ran.append(f"{who} {note}")
+        return "paid"
+
+    with served(*answers(case)) as server:
+        tides = Agent(
+            name="Pays", model=ours("anthropic-messages", server), tools=[function_tool(pay)]
+        )
+        with contextlib.suppress(Exception):
+            await Runner.run(tides, "Pay.")
+    assert not ran

@@ -4,6 +4,7 @@ Both read the same bytes over real HTTP.
 """
 
 import asyncio
+import contextlib
 import json
 from typing import Any
 
@@ -26,7 +27,7 @@ from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
 from pydantic_ai.providers.anthropic import AnthropicProvider
 from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai_transcripts import DIFFERENCES, QUESTION, of_response, streamed, transcript
-from refused import ALLOWED, REFUSED, answers
+from refused import ALLOWED, LOOKS_WHOLE, REFUSED, answers
 from served import NAMES, cases, likely, model, recording, served, thoughtful, whole_body
 
 import deltafold
@@ -465,3 +466,24 @@ async def test_a_call_before_a_fallback_does_not_run(
     assert result.output == ("Done." if RUNS[case] else "No.")
     if RUNS[case]:
         assert sent(last) == [*SENT[case], *RAN]
+
+
+@pytest.mark.parametrize("case", LOOKS_WHOLE)
+async def test_a_call_that_only_looks_whole_does_not_run(case: str) -> None:
+    ran: list[str] = []
+
+    def pay(who: str = "?", note: str = "?") -> str:
+        """Pay somebody.
+
+        Args:
+            who: the name.
+            note: the reason.
+        """
+        ran.append(f"{who} {note}")
+        return "paid"
+
+    with served(*answers(case)) as server:
+        agent = Agent(DeltafoldModel(model("anthropic-messages", server)), tools=[pay])
+        with contextlib.suppress(Exception):  # a call without arguments is asked for again
+            await agent.run("Pay.")
+    assert not ran

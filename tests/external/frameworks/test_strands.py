@@ -1,6 +1,7 @@
 """The adapter of strands: events, histories, requests and failures."""
 
 import asyncio
+import contextlib
 import json
 import threading
 from typing import Any
@@ -11,7 +12,7 @@ from handed_over import CASES, FALLBACKS, RAN, RUNS, SENT, sent
 from handed_over import answers as handed_over
 from openai import AsyncOpenAI
 from pydantic import BaseModel
-from refused import REFUSED, answers
+from refused import LOOKS_WHOLE, REFUSED, answers
 from served import NAMES, cases, folded, model, recording, served, thoughtful
 from strands import Agent, tool
 from strands.event_loop.streaming import process_stream
@@ -562,3 +563,24 @@ async def test_a_call_before_a_fallback_does_not_run(
     assert (ran, stop) == (RUNS[case], "end_turn")
     if ran:
         assert sent(last) == [*SENT[case], *RAN]
+
+
+@pytest.mark.parametrize("case", LOOKS_WHOLE)
+async def test_a_call_that_only_looks_whole_does_not_run(case: str) -> None:
+    ran: list[str] = []
+
+    def pay(who: str = "?", note: str = "?") -> str:
+        """Pay somebody.
+
+        Args:
+            who: the name.
+            note: the reason.
+        """
+        ran.append(f"{who} {note}")
+        return "paid"
+
+    with served(*answers(case)) as server:
+        agent = agent_of(ours("anthropic-messages", server), tools=[tool(pay)])
+        with contextlib.suppress(MaxTokensReachedException):
+            await agent.invoke_async("Pay.")
+    assert not ran

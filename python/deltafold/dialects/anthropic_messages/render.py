@@ -49,6 +49,8 @@ DIALECT: Final = "anthropic-messages"
 DEFAULT_MAX_TOKENS: Final = 4096
 
 MAX_CACHE_MARKS: Final = 4
+_UNMARKED: Final = {"thinking", "redacted_thinking"}
+"""Types of the blocks that cannot have a cache mark."""
 
 _DATA_TYPES: Final = {"image/jpeg", "image/png", "image/gif", "image/webp", "application/pdf"}
 """MIME types of images and documents whose data the API takes."""
@@ -104,6 +106,7 @@ def body_of(rendering: Rendering, config: AnthropicConfig) -> Object:
     cache = config.cache_config
     if cache is not None and cache.strategy == "auto":
         body["cache_control"] = given({"type": "ephemeral", "ttl": cache.lifetime})
+    _move_marks_of_blanks(body, rendering)
     _limit_cache_marks(body, rendering)
     return body
 
@@ -405,6 +408,35 @@ def _cacheable(body: Object) -> Iterator[Object]:
                 yield from cast("list[Object]", content)
             yield block
     yield body
+
+
+def _move_marks_of_blanks(body: Object, rendering: Rendering) -> None:
+    """Leave out empty texts with a cache mark; the block before one has the mark then."""
+    for holder, member in _lists_of_blocks(body):
+        kept: list[Object] = []
+        for block in cast("list[Object]", holder[member]):
+            mark = block.get("cache_control")
+            if not kept or mark is None or not _is_blank(block):
+                kept.append(block)
+                continue
+            rendering.note(NoteCode.CACHE_MARK_MOVED, "an empty text cannot have a cache mark")
+            if kept[-1].get("type") not in _UNMARKED:
+                kept[-1] = {"cache_control": mark, **kept[-1]}
+        holder[member] = kept
+
+
+def _lists_of_blocks(body: Object) -> Iterator[tuple[Object, str]]:
+    if "system" in body:
+        yield body, "system"
+    for message in cast("list[Object]", body["messages"]):
+        yield message, "content"
+        for block in cast("list[Object]", message["content"]):
+            if block.get("type") == "tool_result" and isinstance(block.get("content"), list):
+                yield block, "content"
+
+
+def _is_blank(block: Object) -> bool:
+    return block.get("type") == "text" and not str(block.get("text", "")).strip()
 
 
 def _limit_cache_marks(body: Object, rendering: Rendering) -> None:

@@ -80,6 +80,7 @@ class DeltafoldStreamedResponse(StreamedResponse):
     _refusal: str = field(default="", init=False)
     _forbids_calls: str | None = field(default=None, init=False)
     _declined_calls: set[str] = field(default_factory=set[str], init=False)
+    _incomplete_calls: set[str] = field(default_factory=set[str], init=False)
     _native_names: dict[str, str] = field(default_factory=dict[str, str], init=False)
     _texts_of_input: dict[str, str] = field(default_factory=dict[str, str], init=False)
 
@@ -230,6 +231,8 @@ class DeltafoldStreamedResponse(StreamedResponse):
         if facts is not None:
             self._carried[name] = facts
             details = _details_of(facts)
+        if delta.incomplete:
+            self._incomplete_calls.add(name)
         is_start = delta.kind is DeltaKind.TOOL_CALL_START
         arguments: str | None = None
         if is_start and delta.input_format == "text":
@@ -282,17 +285,20 @@ class DeltafoldStreamedResponse(StreamedResponse):
     def get(self) -> ModelResponse:
         """Return the response so far.
 
-        It has no calls if the end of the answer forbids them, and none before a fallback, because
-        the framework runs all calls of the response, and none of the events.
+        It has no calls if the end of the answer forbids them, none before a fallback, and no
+        incomplete one that looks whole, because the framework runs all calls of the response, and
+        none of the events.
         """
         response = super().get()
-        if self._forbids_calls is not None or self._declined_calls:
+        if self._forbids_calls is not None or self._declined_calls or self._incomplete_calls:
             response.parts = [one for one in response.parts if not self._is_forbidden(one)]
         return response
 
     def _is_forbidden(self, part: ModelResponsePart) -> bool:
         return isinstance(part, ToolCallPart) and (
-            self._forbids_calls is not None or part.tool_call_id in self._declined_calls
+            self._forbids_calls is not None
+            or part.tool_call_id in self._declined_calls
+            or (part.tool_call_id in self._incomplete_calls and _looks_whole(part.args))
         )
 
     @property
@@ -314,6 +320,20 @@ class DeltafoldStreamedResponse(StreamedResponse):
     def timestamp(self) -> datetime:
         """Time at which the response began."""
         return self._timestamp
+
+
+def _looks_whole(arguments: str | dict[str, Any] | None) -> bool:
+    """Return whether the framework would run a call with these arguments.
+
+    It takes no arguments for `{}`. Half a call is refused by itself, and the model asked again.
+    """
+    if not isinstance(arguments, str) or not arguments.strip():
+        return True
+    try:
+        json.loads(arguments)
+    except ValueError:
+        return False
+    return True
 
 
 def _details_of(facts: Carried) -> dict[str, Any]:

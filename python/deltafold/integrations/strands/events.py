@@ -50,6 +50,8 @@ class Events:
         )
         self._end: list[Event] = []
         self._next_index = 0
+        self._written: set[str] = set()
+        """Ids of the calls that strands has."""
 
     def feed(self, deltas: DeltaBatch) -> list[StreamEvent]:
         """Return the events of deltas, except for the stop and the counts."""
@@ -68,6 +70,9 @@ class Events:
             elif "messageStop" in event or "metadata" in event:
                 self._end.append(event)
             elif "contentBlockStart" in event or "messageStart" in event:
+                started = event.get("contentBlockStart", {}).get("start", {}).get("toolUse")
+                if started is not None:
+                    self._written.add(started["toolUseId"])
                 append(event)
         return cast("list[StreamEvent]", events)
 
@@ -83,7 +88,8 @@ class Events:
             if stop is not None and message.meta.finish_reason is FinishReason.PAUSE:
                 # A paused answer goes on when the agent is called again.
                 stop["stopReason"] = "end_turn"
-            if stop is not None and any(call.incomplete for call in message.tool_calls):
+            incomplete = {call.tool_call_id for call in message.tool_calls if call.incomplete}
+            if stop is not None and incomplete & self._written:
                 # strands would run half a call with the defaults of its tool.
                 stop["stopReason"] = "max_tokens"
             if facts is not None:

@@ -86,3 +86,11 @@ impl fmt::Display for CallId {
         f.write_str(self)
     }
 }
+
+/// Beginnings of the ids of calls that the provider runs: Anthropic's server tools and MCP tools, as gateways copy them.
+const SERVER_MARKS: [&str; 2] = ["srvtoolu_", "mcptoolu_"];
+
+/// Return true if the id of a call says that its provider ran it.
+pub fn is_of_provider(id: &str) -> bool {
+    SERVER_MARKS.iter().any(|mark| id.starts_with(mark))
+}

@@ -12,7 +12,7 @@ mod text_only;
 mod warnings;
 
 pub use batch::DeltaBatch;
-pub use call_id::CallId;
+pub use call_id::{CallId, is_of_provider};
 pub use delta::{
     CONTRACT_VERSION, Delta, DeltaKind, ErrorCode, Failure, FinishReason, InputFormat, Payload,
     Text, TextAttributes, Usage,

@@ -7,7 +7,7 @@
 //! - If one answer is followed, it is the only one, at index 0.
 //! - If all are followed, index 0 holds the content that all answers share, decoded as an answer that the
 //!   stream never holds.  An answer begins as its copy, with its deltas, at the first event that holds the answer.  So its
-//!   deltas are those that it would have if it were followed alone.
+//!   deltas are those that it would have if it were followed alone, without the warning of the other answers.
 //! - A stream that ends before it held an answer has one answer with number 0, and so has a stream of a dialect without
 //!   several answers.
 
@@ -116,6 +116,7 @@ impl Answers {
     ) -> Self {
         let mut answers = Self::one(options, markup);
         answers.first.emitter.follow(NO_CHOICE);
+        answers.first.emitter.follow_all();
         answers.others = Some(Box::new(Others {
             first_is: First::Shared { deltas: 0, bytes: 0 },
             answers: Vec::new(),

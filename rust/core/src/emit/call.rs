@@ -1,7 +1,7 @@
 //! State of one tool call, and the rule which endings leave it incomplete.
 
 use super::digest::Digest;
-use crate::contract::{CallId, FinishReason, InputFormat};
+use crate::contract::{CallId, FinishReason, InputFormat, is_of_provider};
 use crate::json::scan::{JsonScan, Verdict};
 use crate::json::{Carry, Reader};
 
@@ -74,9 +74,6 @@ pub(super) struct Call {
     pub(super) provider_state: Option<String>,
 }
 
-/// Beginnings of the ids of calls that the provider runs: Anthropic's server tools and MCP tools, as gateways copy them.
-const SERVER_MARKS: [&str; 2] = ["srvtoolu_", "mcptoolu_"];
-
 impl Call {
     /// Return true if the caller may run the call.
     pub(super) fn is_for_caller(&self) -> bool {
@@ -88,7 +85,7 @@ impl Call {
         let id = self.id.as_ref();
         if self.name.is_none() {
             Some("a tool call without a name does not run")
-        } else if SERVER_MARKS.iter().any(|mark| id.starts_with(mark)) {
+        } else if is_of_provider(id) {
             Some("a call of a tool that the provider ran itself does not run")
         } else {
             None

@@ -24,6 +24,8 @@ pub struct Emitter {
     pub(super) calls: Vec<Call>,
     /// A call without arguments that its provider closed, and behind which nothing came.
     pub(super) unconfirmed: Option<CallHandle>,
+    /// The other answers of the stream are followed too.
+    pub(super) follows_all: bool,
     /// A call ended without all of its arguments.
     pub(super) has_incomplete_call: bool,
     /// A stop string ended the answer.
@@ -75,6 +77,7 @@ impl Emitter {
             open_part: None,
             calls: Vec::new(),
             unconfirmed: None,
+            follows_all: false,
             has_incomplete_call: false,
             stopped_by_string: false,
             first_open: 0,
@@ -113,6 +116,11 @@ impl Emitter {
     /// Follow the answer with this number.
     pub(crate) fn follow(&mut self, number: u64) {
         Arc::make_mut(&mut self.deltas.options).choice = number;
+    }
+
+    /// Record that the other answers of the stream are followed too.
+    pub(crate) fn follow_all(&mut self) {
+        self.follows_all = true;
     }
 
     /// Replace the options before the first byte; the number of the answer stays.
@@ -246,6 +254,11 @@ impl<'a> EmitterSink<'a> {
     /// Return true if another model than that of `start` has taken over the answer.
     pub fn has_changed_model(&self) -> bool {
         self.emitter.deltas.changed_model().is_some()
+    }
+
+    /// Return true if the other answers of the stream are followed too.
+    pub(crate) fn follows_all(&self) -> bool {
+        self.emitter.follows_all
     }
 
     /// Return the failure that the JSON of a provider's error describes.

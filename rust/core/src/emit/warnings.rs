@@ -45,7 +45,7 @@ impl EmitterSink<'_> {
     #[inline]
     pub fn warn_other_choices(&mut self, answers: &str) {
         // A stream of many answers has a frame of another answer more often than one of its own.
-        if !self.emitter.warnings.repeat(OTHER_CHOICES) {
+        if !self.emitter.follows_all && !self.emitter.warnings.repeat(OTHER_CHOICES) {
             self.warn_first_other_choice(answers);
         }
     }

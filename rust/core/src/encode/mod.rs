@@ -22,7 +22,7 @@ mod answers;
 mod anthropic_messages;
 mod arguments;
 mod bedrock_converse;
-mod calls;
+pub(crate) mod calls;
 mod date;
 mod draft;
 mod encoder;

@@ -1,7 +1,7 @@
 //! Parts as writers see them.
 
 use super::arguments::argument_object;
-use crate::contract::{InputFormat, Logprobs};
+use crate::contract::{InputFormat, Logprobs, is_of_provider};
 use crate::fold::{TextPart as FoldedText, ToolCall};
 use crate::json::{members, object};
 
@@ -86,7 +86,7 @@ impl Call {
             index,
             ordinal,
             id: (*call.id).into(),
-            name: call.name.clone(),
+            name: name_of(&call.id, &call.name),
             format: call.input_format,
             args: call.args.clone(),
             incomplete: call.incomplete,
@@ -101,6 +101,11 @@ impl Call {
         }
         Some(object(|input| input.text("input", &self.args)))
     }
+}
+
+/// Return the name of a call; none for one that its provider ran, which no client may run again.
+pub(super) fn name_of(id: &str, name: &str) -> Box<str> {
+    if is_of_provider(id) { "".into() } else { name.into() }
 }
 
 /// A part that came in one delta.

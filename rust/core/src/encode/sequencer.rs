@@ -15,7 +15,7 @@ use super::calls::{NOTHING, holds_calls, is_cut_call, note_cut_call};
 use super::draft::Draft;
 use super::escape::write_escaped;
 use super::handover::hands_over;
-use super::parts::{Call, Extras, TextKind, TextPart, WholePart};
+use super::parts::{Call, Extras, TextKind, TextPart, WholePart, name_of};
 use super::settings::{DeclinedCalls, Settings};
 use super::waiting::{Content, Slot, Slots, WaitingText};
 use super::writer::{Ending, Order, Writer};
@@ -83,7 +83,7 @@ impl<W: Writer> Sequencer<W> {
                     index,
                     ordinal: 0,
                     id: id.into(),
-                    name: name.into(),
+                    name: name_of(id, name),
                     format: input_format,
                     args: String::new(),
                     incomplete: false,

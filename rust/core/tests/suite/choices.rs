@@ -1,4 +1,5 @@
-//! Every answer of a stream at once: each has the deltas that a decoder of it alone makes, in any chunking.
+//! Every answer of a stream at once: each has the deltas that a decoder of it alone makes, in any chunking,
+//! without the warning of the other answers.
 
 use std::collections::BTreeMap;
 
@@ -48,10 +49,24 @@ pub(crate) fn decode_all<'a>(
     found
 }
 
-/// The deltas of one answer, from a decoder that follows it alone.
+/// The deltas of one answer, from a decoder that follows it alone, without its warning of the other answers.
 fn decode_one(mut options: Options, number: u64, body: &[u8]) -> Vec<Owned> {
     options.stream.choice = number;
-    decode_with(Decoder::new(options).expect("a dialect"), [body])
+    let mut deltas = decode_with(Decoder::new(options).expect("a dialect"), [body]);
+    let warnings = match &mut deltas.last_mut().expect("a terminal").payload {
+        Payload::Done { warnings, .. } | Payload::Error(Failure { warnings, .. }) => warnings,
+        payload => panic!("{payload:?}"),
+    };
+    if let Some(list) = warnings.take() {
+        let mut list: Vec<serde_json::Value> = serde_json::from_str(&list).unwrap();
+        list.retain(|warning| {
+            // A second choice of the same number is no other answer.
+            let message = warning["message"].as_str().unwrap();
+            warning["code"] != "other_choices" || message.starts_with("a second")
+        });
+        *warnings = (!list.is_empty()).then(|| serde_json::to_string(&list).unwrap().into());
+    }
+    deltas
 }
 
 /// The answers of a body, each compared with a decoder of it alone, in one feed and in pieces.

@@ -153,7 +153,9 @@ impl State {
         let number = sink.options().choice;
         let mut followed = chunk.choices().filter(|choice| choice.number.value == number);
         let first = followed.next();
-        if let Some((other, message)) = chunk.other_message(number) {
+        if sink.follows_all() {
+            // Each of the choices is an answer of its own.
+        } else if let Some((other, message)) = chunk.other_message(number) {
             warn_other_message(Some(other), message, sink);
         } else if chunk.other_choices || chunk.choices().any(|choice| choice.number.value != number)
         {

@@ -12,6 +12,7 @@ use super::members::{
 };
 use super::states::{OfCall, States, joined};
 use crate::dialect::openai_chat::facts::{AUDIO, FACTS};
+use crate::encode::calls::{is_untold, note_cut_call};
 use crate::encode::{
     Answers, Call, Counts, Draft, Ending, TextKind, TextPart, WholePart, finish_word,
 };
@@ -102,10 +103,10 @@ impl Said {
     }
 
     fn add_call(&mut self, draft: &mut Draft, index: usize, folded: &ToolCall) {
-        if folded.name.is_empty() || (folded.incomplete && folded.args.is_empty()) {
-            return draft.notes.add("call", "a call that was cut off");
-        }
         let call = Call::from_fold(index, self.calls.len(), folded);
+        if is_untold(&call) {
+            return note_cut_call(draft, &call);
+        }
         let state = match self.states.of_call(draft, &call) {
             Some(OfCall::Call(members)) => members,
             Some(OfCall::Message(members)) => {

@@ -4,6 +4,7 @@
 //!
 //! Law: a tool call without a name, or one that was cut before its first arguments, becomes a note.
 
+use crate::encode::calls::{is_untold, note_cut_call};
 use crate::encode::{Call, Draft, Extras, TextKind, TextPart, WholePart, Writer};
 use crate::fold::{MessageAssembler, Part};
 
@@ -38,8 +39,8 @@ pub(super) fn write_parts<W: Writer>(
             }
             Part::ToolCall(folded) => {
                 let call = Call::from_fold(index, 0, folded);
-                if call.name.is_empty() || (call.incomplete && call.args.is_empty()) {
-                    draft.notes.add("call", "a call that was cut off");
+                if is_untold(&call) {
+                    note_cut_call(draft, &call);
                     continue;
                 }
                 writer.open_call(draft, &call);

@@ -16,6 +16,10 @@ use crate::provider_error::ErrorObject;
 
 /// State of the emitter.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of the answer, independent of the others"
+)]
 pub struct Emitter {
     pub(super) deltas: DeltaEmitter,
     pub(super) parts: Vec<Part>,

@@ -486,7 +486,8 @@ class Names:
 
     def results(self, given: Sequence[tuple[str, object]]) -> list[str]:
         """Return the ids of the calls that the results of one turn answer, by name and id."""
-        known = {call_id for _, call_id in given if isinstance(call_id, str)} & {*self._waiting}
+        ids_given = (call_id for _, call_id in given if isinstance(call_id, str))
+        known = {call_id for call_id in ids_given if call_id in self._waiting}
         for call_id in known:
             self._answer(call_id)
         ids = [

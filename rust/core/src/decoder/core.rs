@@ -94,10 +94,14 @@ impl Core {
         let Options { stream, markup, .. } = options;
         let stream = Arc::new(stream);
         let answers = Answers::one(Arc::clone(&stream), markup.as_ref());
+        Self::begin(stream, answers, state)
+    }
+
+    fn begin(options: Arc<StreamOptions>, answers: Answers, state: State) -> Self {
         Self {
             state,
             answers,
-            options: stream,
+            options,
             stray: BareJson::default(),
             misspelt: false,
             bare: false,
@@ -110,15 +114,7 @@ impl Core {
         let Options { stream, markup, .. } = options;
         let stream = Arc::new(stream);
         let answers = Answers::all(Arc::clone(&stream), markup.as_ref(), state.has_choices());
-        Self {
-            state,
-            answers,
-            options: stream,
-            stray: BareJson::default(),
-            misspelt: false,
-            bare: false,
-            opening: Opening::Nothing,
-        }
+        Self::begin(stream, answers, state)
     }
 
     pub(super) fn options(&self) -> &StreamOptions {

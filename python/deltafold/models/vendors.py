@@ -355,10 +355,13 @@ _ROWS = (
         "moonshot",
         "https://api.moonshot.ai/v1",
         "MOONSHOT_API_KEY",
-        _NO_EMPTY_REASONING,
+        {**_NO_EMPTY_REASONING, "lone_references": True},
         messages="https://api.moonshot.ai/anthropic",
         aliases=("moonshotai",),
-        sources=("https://platform.kimi.ai/docs/api/overview",),
+        sources=(
+            "https://platform.kimi.ai/docs/api/overview",
+            "https://github.com/MoonshotAI/walle/blob/main/docs/mfjs-spec.md",
+        ),
         checked="2026-11",
     ),
     Vendor(

@@ -8,11 +8,9 @@ moves into the description, so that the model still reads it. The input is not c
 
 import json
 from collections.abc import Mapping
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, cast
 
-from deltafold.contract.kinds import json_object
-
-Schema: TypeAlias = dict[str, Any]
+from deltafold.specs.references import Schema, joined, names_of_references, target_of
 
 _KEPT: Final = frozenset({"$ref", "type", "enum", "const", "description"})
 """Keywords without a schema in them that every provider has."""
@@ -46,6 +44,9 @@ _HINTS: Final = LIMITS | {"format", "minLength", "maxLength", "uniqueItems"}
 _OF_OBJECTS: Final = frozenset({"properties", "required", "additionalProperties"})
 
 _MAX_DEPTH: Final = 100
+
+_MAX_SCHEMAS: Final = 20_000
+"""Schemas in a closed one: copies of definitions that hold each other multiply."""
 
 
 def strict_schema(
@@ -90,6 +91,7 @@ class _Closing:
         self._root = root
         self._keeps = keeps
         self._requires_all = requires_all
+        self._count = 0
 
     def root(self) -> Schema:
         """Return the closed root and its definitions."""
@@ -103,7 +105,9 @@ class _Closing:
         return closed
 
     def _closed(self, schema: object, depth: int) -> Schema:
-        if not isinstance(schema, Mapping) or depth > _MAX_DEPTH:
+        self._count += 1
+        is_too_large = depth > _MAX_DEPTH or self._count > _MAX_SCHEMAS
+        if is_too_large or not isinstance(schema, Mapping):
             raise _OutsideSubsetError
         members = {
             name: value
@@ -112,7 +116,7 @@ class _Closing:
         }
         reference = members.get("$ref")
         if reference is not None and len(members) > 1:  # the subset takes a reference alone
-            return self._closed({**self._target(reference), **_without(members, "$ref")}, depth + 1)
+            return self._closed(self._resolved(members), depth + 1)
         if not members.keys() & {"$ref", "type", "enum", "const", "anyOf", "oneOf", "allOf"}:
             raise _OutsideSubsetError  # any value at all
         closed: Schema = {}
@@ -161,20 +165,10 @@ class _Closing:
     def _resolved(self, schema: Schema) -> Schema:
         if "$ref" not in schema:
             return schema
-        return {**self._target(schema["$ref"]), **_without(schema, "$ref")}
-
-    def _target(self, reference: str) -> Schema:
-        place: Mapping[str, object] = self._root
-        for name in reference.removeprefix("#/").split("/"):
-            found = json_object(place.get(name.replace("~1", "/").replace("~0", "~")))
-            if found is None:
-                raise _OutsideSubsetError
-            place = found
-        return dict(place)
-
-
-def _without(members: Mapping[str, Any], name: str) -> Schema:
-    return {key: value for key, value in members.items() if key != name}
+        target = target_of(self._root, schema["$ref"])
+        if target is None:
+            raise _OutsideSubsetError
+        return joined(target, {name: value for name, value in schema.items() if name != "$ref"})
 
 
 def _looks_around(name: str, value: object) -> bool:
@@ -183,7 +177,7 @@ def _looks_around(name: str, value: object) -> bool:
 
 
 def _is_recursive(definitions: Mapping[str, object]) -> bool:
-    uses = {name: set(_references(schema)) for name, schema in definitions.items()}
+    uses = {name: set(names_of_references(schema)) for name, schema in definitions.items()}
     for start, used in uses.items():
         seen: set[str] = set()
         waiting = set(used)
@@ -195,14 +189,3 @@ def _is_recursive(definitions: Mapping[str, object]) -> bool:
                 seen.add(name)
                 waiting |= uses.get(name, set())
     return False
-
-
-def _references(schema: object) -> list[str]:
-    if isinstance(schema, Mapping):
-        members = cast("Mapping[str, object]", schema)
-        own = members.get("$ref")
-        found = [own.rpartition("/")[2]] if isinstance(own, str) else []
-        return found + [name for value in members.values() for name in _references(value)]
-    if isinstance(schema, list):
-        return [name for item in cast("list[object]", schema) for name in _references(item)]
-    return []

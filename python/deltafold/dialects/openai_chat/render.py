@@ -16,6 +16,7 @@ from functools import partial
 from itertools import takewhile
 from typing import Final, TypeAlias, cast
 
+from deltafold.contract.kinds import json_object
 from deltafold.dialects import replay
 from deltafold.dialects.acceptance import system_must_be_first
 from deltafold.dialects.aliases import Aliases
@@ -35,6 +36,7 @@ from deltafold.message.messages import (
     ToolCallPart,
     ToolResultPart,
 )
+from deltafold.specs.references import with_lone_references
 from deltafold.specs.tool_specs import ToolChoice, ToolSpec
 
 DIALECT: Final = "openai-chat"
@@ -80,7 +82,23 @@ def body_of(rendering: Rendering, config: OpenAIChatConfig) -> Object:
     if config.max_tokens is not None:
         body[config.max_tokens_member] = config.max_tokens
     body |= rendering.settings(SETTINGS)
-    return body
+    return _with_lone_references(body) if config.lone_references else body
+
+
+def _with_lone_references(body: Object) -> Object:
+    """Return a body in whose schemas nothing stands beside a reference."""
+    body = _changed_schema(body, "response_format", "json_schema", "schema")
+    given_tools = cast("list[Object]", body.get("tools", []))
+    tools = [_changed_schema(tool, "function", "parameters") for tool in given_tools]
+    return {**body, "tools": tools} if tools else body
+
+
+def _changed_schema(holder: Object, member: str, *rest: str) -> Object:
+    inner = json_object(holder.get(member))
+    if inner is None:
+        return holder
+    changed = _changed_schema(dict(inner), *rest) if rest else with_lone_references(inner)
+    return {**holder, member: changed}
 
 
 def function_tool(tool: ToolSpec, rendering: Rendering) -> Object:

@@ -49,6 +49,9 @@ class OpenAIChatConfig(ModelConfig):
         joined_choices: whether the choices of an answer are pieces of one: this vendor writes its
             text and each of its calls as separate choices. Ignored if several answers are asked
             for.
+        lone_references: whether a `$ref` in a schema of a tool or of the output has nothing beside
+            it, and points into `$defs`: this vendor refuses other references. The keywords beside
+            one go into a definition of its own.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -80,6 +83,7 @@ class OpenAIChatConfig(ModelConfig):
     replay_reasoning_turns: Literal["open", "tool_turns", "all"] = "open"
     reasoning_placeholder: str | None = None
     joined_choices: bool = False
+    lone_references: bool = False
 
 
 _FORM: Final = "selects the form of a Chat body"
@@ -115,5 +119,6 @@ SETTINGS: Final[SettingTable] = {
         _FORM
     ),
     "joined_choices": no_member("selects the form of the answer").shapes(_FORM),
+    "lone_references": no_member("selects the form of references in schemas").shapes(_FORM),
 }
 """Counterpart of each setting in the request body."""

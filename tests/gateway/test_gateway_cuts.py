@@ -10,11 +10,11 @@ import httpx2
 import pytest
 
 from deltafold import DeltaKind, ErrorCode, Message, ModelError
-from deltafold.gateway import ClientRequest
+from deltafold.gateway import ClientRequest, create_app
 from deltafold.gateway.hooks import OnDelta
-from deltafold.testing import Recording
+from deltafold.testing import Recording, ReplayServer
 from gateway_clients import PATHS, TEXT, body_of, request_of
-from gateways import gateway
+from gateways import gateway, served, upstream
 
 WAYS: Final = ("event", "break", "event_and_break")
 CLOSINGS: Final = (b"content_block_stop", b"output_item.done", b'finish_reason":"', b"finishReason")
@@ -52,10 +52,10 @@ def cut(dialect: str) -> Recording:
 
 
 @pytest.mark.parametrize("way", [None, *WAYS])
-@pytest.mark.parametrize("upstream", ["anthropic-messages", "openai-chat"])
+@pytest.mark.parametrize("source", ENDS)
 @pytest.mark.parametrize("client", PATHS)
 def test_a_lost_upstream_is_seen_in_the_way_that_was_chosen(
-    client: str, upstream: str, way: str | None
+    client: str, source: str, way: str | None
 ) -> None:
     errors: list[ModelError | None] = []
 
@@ -63,13 +63,13 @@ def test_a_lost_upstream_is_seen_in_the_way_that_was_chosen(
         errors.append(error)
         assert message.text
 
-    with gateway(upstream, on_cut=way, on_message=on_message) as (url, server):
-        server.queue(cut(upstream))
+    with gateway(source, on_cut=way, on_message=on_message) as (url, server):
+        server.queue(cut(source))
         seen = read(url, client)
     assert seen.is_whole is (way in {None, "event"})
     assert (b"connection lost" in seen.content) is (way != "break")
     assert (b"error" in seen.content.replace(b'"error":null', b"")) is (way != "break")
-    if upstream != client:
+    if source != client:
         assert not any(closing in seen.content for closing in CLOSINGS)
     assert [error and error.code for error in errors] == [ErrorCode.CONNECTION_LOST]
 
@@ -131,7 +131,8 @@ def test_text_that_a_hook_held_back_leaves_before_the_break(
     assert seen.is_whole is (way == "event")
 
 
-def test_a_call_that_was_cut_is_not_closed() -> None:
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_a_call_that_was_cut_is_not_closed(*, goes_on: bool) -> None:
     body = body_of(TEXT, "anthropic-messages")
     start = {
         "type": "content_block_start",
@@ -142,9 +143,13 @@ def test_a_call_that_was_cut_is_not_closed() -> None:
     delta: dict[str, object] = {"type": "content_block_delta", "index": 9, "delta": args}
     events = b"".join(b"data: %b\n\n" % json.dumps(event).encode() for event in (start, delta))
     body = body[: body.index(b"event: message_delta")] + events
-    with gateway("anthropic-messages", passthrough=False) as (url, server):
+    with ReplayServer() as server:
         server.queue(Recording.of(body))
-        seen = read(url, "anthropic-messages")
+        models = [upstream("anthropic-messages", server.url)] * 2
+        app = create_app({"m": models}, passthrough=False, continue_answers=goes_on)
+        with served(app) as url:
+            seen = read(url, "anthropic-messages")
+    assert len(server.requests) == 1
     after = seen.content[seen.content.index(b"tool_use") :]
     assert b"content_block_stop" not in after
     assert b"connection lost" in after

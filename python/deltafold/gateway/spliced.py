@@ -19,6 +19,9 @@ from deltafold.message.messages import Message
 from deltafold.message.parts import TextPart
 from deltafold.models.continuation import may_repeat
 
+CLOSINGS: Final = {DeltaKind.PART_END, DeltaKind.TOOL_CALL_END}
+"""Deltas that the decoder makes before a failure, for what did not end."""
+
 _OF_A_PART: Final = frozenset(DeltaKind) - {
     DeltaKind.START,
     DeltaKind.USAGE,
@@ -36,52 +39,60 @@ class Splice:
         self._run_id = ""
         self._parts = 0
         self._open: int | None = None  # the text that the next delta may continue
-        self._end: MessageDelta | None = None  # of that text: it does not end if it is continued
+        # That of the open text, which does not end if it is continued, and those before a failure.
+        self._ends: list[MessageDelta] = []
         self._rest: _Rest | None = None
         self._usage: list[Usage] = []
         self._counted: Usage | None = None
 
     def deltas(self, deltas: Iterable[MessageDelta]) -> Iterator[MessageDelta]:
-        """Yield the deltas of the answer, without a failure."""
+        """Yield the deltas of the answer, without a failure and the ends before it."""
+        made = list(self._mapped(deltas))
+        ends: list[MessageDelta] = []
+        if self._failure is not None:
+            while made and made[-1].kind in CLOSINGS:
+                ends.insert(0, made.pop())
+        for one in made:
+            yield from self._last_ends()
+            if one.kind is DeltaKind.PART_END and one.part_index == self._open:
+                self._ends = [one]
+                continue
+            self._note(one)
+            yield one
+        self._ends += ends
+
+    def _mapped(self, deltas: Iterable[MessageDelta]) -> Iterator[MessageDelta]:
+        """Yield deltas with the numbers of the whole answer, and keep a failure."""
         for delta in deltas:
             if delta.kind is DeltaKind.ERROR:
                 self._failure = delta
-                continue
-            if self._rest is None:
-                made: Iterable[MessageDelta] = (delta,)
-            elif delta.kind is DeltaKind.START:
-                continue
-            else:
-                made = self._continued(self._rest, delta)
-            for one in made:
-                yield from self._last_end()
-                if one.kind is DeltaKind.PART_END and one.part_index == self._open:
-                    self._end = one
-                    continue
-                self._note(one)
-                yield one
+            elif self._rest is None:
+                yield delta
+            elif delta.kind is not DeltaKind.START:
+                yield from self._continued(self._rest, delta)
 
     def continue_after(self, partial: Message, dialect: str) -> None:
         """Take the deltas of another upstream from now on; it continues the answer so far."""
         if self._counted is not None:
             self._usage.append(self._counted)
             self._counted = None
-        self._failure = self._end = None
+        self._failure = None
+        self._ends = [end for end in self._ends if end.part_index != self._open]
         last = partial.parts[-1] if partial.parts else None
         text = last.text if isinstance(last, TextPart) else ""
         self._rest = _Rest(text, self._open, self._parts, repeats=may_repeat(dialect))
 
     def failed(self) -> Iterator[MessageDelta]:
         """Yield the failure that was held back, as the last delta of the answer."""
-        yield from self._last_end()
+        yield from self._last_ends()
         if self._failure is not None:
             yield self._made(self._failure, dict(self._failure.payload))
             self._failure = None
 
-    def _last_end(self) -> Iterator[MessageDelta]:
-        """Yield the end of a text that nothing continues."""
-        end, self._end = self._end, None
-        if end is not None:
+    def _last_ends(self) -> Iterator[MessageDelta]:
+        """Yield the ends that were held back, of parts that nothing continues."""
+        ends, self._ends = self._ends, []
+        for end in ends:
             self._note(end)
             yield end
 

@@ -7,8 +7,8 @@ that is set anew, and no generator an event. It is written in a task of its own,
 loop resumes all coroutines of a task for each event: those of the server, of the middlewares and of
 the routes are in another task. A slow client holds back the upstream, because nothing is read
 before the last bytes were sent. The hook has the message before the client has the last bytes, so
-that a client which asks again at once finds its response stored. Where the upstream was lost, no
-block is closed that did not end, and `on_cut` says what the client sees.
+that a client which asks again at once finds its response stored. After a lost upstream, open blocks
+stay open for the client, and `on_cut` selects how its stream ends.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ from deltafold.gateway.model_call import next_upstream, open_rest, open_stream
 from deltafold.gateway.pass_through import KEEP_ALIVE, PassedBytes, can_pass, is_event_stream
 from deltafold.gateway.protocols import OnCut, protocol_of
 from deltafold.gateway.refusals import failure_of
-from deltafold.gateway.spliced import Splice
+from deltafold.gateway.spliced import CLOSINGS, Splice
 from deltafold.gateway.table import Upstream
 from deltafold.message.fallbacks import declined_calls
 from deltafold.streams.encoded import encode_error
@@ -41,9 +41,6 @@ _LOST: Final = {ErrorCode.TIMEOUT, ErrorCode.CONNECTION_LOST, ErrorCode.PROTOCOL
 """Failures of an upstream that was lost: a cut, silence, garbage."""
 _NOT_OF_THE_UPSTREAM: Final = {*_LOST, ErrorCode.CANCELLED}
 """Failures that the upstream's bytes do not tell the client."""
-
-_CLOSINGS: Final = {DeltaKind.PART_END, DeltaKind.TOOL_CALL_END}
-"""Deltas that the decoder makes before a failure, for what did not end."""
 
 _BEFORE_CONTENT: Final = {DeltaKind.START, DeltaKind.USAGE, DeltaKind.ERROR}
 """Deltas of an answer without content, whose failure is an HTTP error."""
@@ -128,8 +125,8 @@ class StreamedResponse(Response):
             while not await (self._write_edited() if self._is_edited else self._write()):
                 pass
         except asyncio.CancelledError:
-            # The server ends. A client whose answer waits for the hook is given it, any other is
-            # told the end.
+            # The server ends. A client whose answer waits for the hook gets the answer, any other
+            # client an end of its stream.
             if not self._has_left and not self._is_over:
                 rest = self._unsent + self._rest(is_ended=self._told)
                 await self._put(rest, is_last=True)
@@ -222,7 +219,7 @@ class StreamedResponse(Response):
             return b"".join(map(self._encoder.feed, deltas))
         content = list(deltas)
         failure = [content.pop()] if content and content[-1].kind is DeltaKind.ERROR else []
-        while failure and content and content[-1].kind in _CLOSINGS:
+        while failure and content and content[-1].kind in CLOSINGS:
             content.pop()
         data = b"".join(map(self._encoder.feed, content))
         return data + b"".join(map(self._failed, failure))

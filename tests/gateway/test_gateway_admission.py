@@ -1,5 +1,6 @@
 """Who may call the gateway: hooks that authenticate, this machine, owners of conversations."""
 
+import asyncio
 import json
 import socket
 from typing import Any, Final
@@ -159,6 +160,24 @@ def test_the_head_is_refused_before_the_body_is_read() -> None:
             head = b"POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\n"
             connection.sendall(head + b"content-length: 1000000\r\n\r\n{")
             assert connection.recv(4096).startswith(b"HTTP/1.1 401 ")
+
+
+def test_a_hook_that_hangs_before_the_body_ends() -> None:
+    ended: list[str] = []
+
+    async def hangs(_: Request) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("cancelled")
+
+    with gateway("openai-chat", on_connect=hangs, connect_seconds=0.05) as (url, server):
+        response = httpx2.post(url + "/v1/chat/completions", json=CHAT)
+        assert response.status_code == 503
+        assert "connect_seconds" in response.json()["error"]["message"]
+        assert httpx2.get(url + "/v1/models").status_code == 503
+        assert not server.requests
+    assert ended == ["cancelled"] * 2
 
 
 def stored(url: str, key: str | None, **members: object) -> httpx2.Response:

@@ -10,20 +10,24 @@ client's credentials, so that no store holds a key.
 Source: RFC 6454 for `Origin`; "DNS rebinding" for `Host`.
 """
 
+import asyncio
 import hashlib
 import ipaddress
 import socket
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Final
+from typing import Final, cast
 from urllib.parse import urlsplit
 
 from starlette.requests import Request
 
 from deltafold.contract.kinds import ErrorCode
+from deltafold.contract.log import LOGGER
 from deltafold.errors.model_error import ModelError
 from deltafold.gateway.hooks import OnConnect, guarded
 from deltafold.gateway.refusals import refusal
+
+CONNECT_SECONDS: Final = 60.0
 
 _CREDENTIALS: Final = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
 """Headers in which clients of the protocols send their key; Gemini's may send `?key=` too."""
@@ -34,6 +38,8 @@ class Admission:
 
     Args:
         on_connect: authenticates a request by its head.
+        seconds: how long it may take. A client that leaves meanwhile is not noticed, because its
+            body is not read yet.
         is_open: whether something else authenticates, or nothing shall.
         allowed_hosts: names in `Host` that count as names of this machine.
         allowed_origins: origins of pages that may call, as `https://example.org`.
@@ -43,11 +49,13 @@ class Admission:
         self,
         on_connect: OnConnect | None = None,
         *,
+        seconds: float = CONNECT_SECONDS,
         is_open: bool = False,
         allowed_hosts: Iterable[str] = (),
         allowed_origins: Iterable[str] = (),
     ) -> None:
         self._on_connect = on_connect
+        self._seconds = seconds
         self._is_open = is_open or on_connect is not None
         self._hosts = frozenset(host.lower() for host in allowed_hosts)
         self._origins = frozenset(origin.lower().rstrip("/") for origin in allowed_origins)
@@ -60,10 +68,22 @@ class Admission:
         """
         if not self._is_open:
             self.check_local(request)
-        named = None
-        if self._on_connect is not None:
-            named = await guarded("on_connect", str | None, self._on_connect, request)
+        named = await self._authenticated(request)
         return _digest(request) if named is None else f"owner:{named}"
+
+    async def _authenticated(self, request: Request) -> str | None:
+        """Return the owner that the hook names."""
+        hook = self._on_connect
+        if hook is None:
+            return None
+        try:
+            async with asyncio.timeout(self._seconds):
+                return cast("str | None", await guarded("on_connect", str | None, hook, request))
+        except TimeoutError as error:
+            text = "the hook on_connect took longer than %g s (connect_seconds): nothing passes"
+            LOGGER.error(text, self._seconds)
+            message = "the hook on_connect of the gateway took too long (connect_seconds)"
+            raise refusal(message, ErrorCode.OVERLOADED, 503) from error
 
     def check_local(self, request: Request) -> None:
         """Refuse what does not come from this machine.

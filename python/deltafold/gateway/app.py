@@ -24,7 +24,7 @@ from deltafold.contract.kinds import ErrorCode
 from deltafold.conversation.context.tokens import TokenCounter
 from deltafold.errors.model_error import ModelError
 from deltafold.gateway.accounting import ACCOUNTING_SECONDS, Accounting
-from deltafold.gateway.admission import Admission
+from deltafold.gateway.admission import CONNECT_SECONDS, Admission
 from deltafold.gateway.client_requests import ClientRequest, read_request, request_without_model
 from deltafold.gateway.fetched_files import FileFetcher, with_files
 from deltafold.gateway.hooks import (
@@ -69,6 +69,7 @@ def create_app(
     keep_alive: float | None = 15.0,
     max_body_bytes: int = MAX_BODY_BYTES,
     limits: RequestLimits | None = None,
+    connect_seconds: float = CONNECT_SECONDS,
     accounting_seconds: float = ACCOUNTING_SECONDS,
     allow_anyone: bool = False,
     allowed_hosts: Iterable[str] = (),
@@ -106,6 +107,8 @@ def create_app(
         max_body_bytes: the largest body of a request, in bytes, as it is sent and as it is unpacked
             where it is in gzip or deflate.
         limits: the most that a request may have of anything else.
+        connect_seconds: how long `on_connect` may take; then the client gets an error with the
+            status 503.
         accounting_seconds: how long an answer waits for `on_message` and the store; then it leaves,
             and they go on.
         allow_anyone: answer clients of other machines, and pages of other sites, without
@@ -123,6 +126,7 @@ def create_app(
     )
     admission = Admission(
         on_connect,
+        seconds=connect_seconds,
         is_open=allow_anyone or on_request is not None,
         allowed_hosts=allowed_hosts,
         allowed_origins=allowed_origins,

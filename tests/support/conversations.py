@@ -226,8 +226,14 @@ def own_items(dialect: str) -> list[Message]:
     return [Message.user("Weather?"), answer, Message.tool_result("call_1", "rain")]
 
 
+LIFETIMES = ("1h", "5m", "1h", "5m", "5m")
+
+
 def marked(dialect: str) -> list[Message]:
-    """Make a conversation with a cache mark in every turn, one too many, the second too long."""
+    """Make a conversation with a cache mark in every turn: one too many, the second too long.
+
+    The last is on an empty text, as all are in Converse, whose marks have blocks of their own.
+    """
     marks: Mapping[str, Callable[[str], dict[str, object]]] = {
         "anthropic-messages": lambda ttl: {
             "members": {"cache_control": {"type": "ephemeral", "ttl": ttl}}
@@ -235,11 +241,13 @@ def marked(dialect: str) -> list[Message]:
         "bedrock-converse": lambda ttl: {"block": {"cachePoint": {"type": "default", "ttl": ttl}}},
     }
     messages: list[Message] = []
-    for number, lifetime in enumerate(("1h", "5m", "1h", "5m", "5m")):
+    for number, lifetime in enumerate(LIFETIMES):
         parts: list[MessagePart] = [TextPart(text=f"Part {number}.")]
         if dialect in marks:
             own = state(dialect, marks[dialect](lifetime))
-            text = "" if dialect == "bedrock-converse" else "Marked."
+            text = (
+                "" if dialect == "bedrock-converse" or number == len(LIFETIMES) - 1 else "Marked."
+            )
             parts.append(TextPart(text=text, provider_state=own))
         messages += [Message.user(*parts), Message.assistant("Yes.")]
     return [*messages, Message.user("On.")]

@@ -310,7 +310,9 @@ def _text(part: TextPart, place: Place, rendering: Rendering) -> Object | None:
     if whole is not None:
         return whole
     if not part.text.strip():
-        return None
+        # A block with a cache mark is left out later, when the block before it has the mark.
+        bare = rendering.as_given(part, {"type": "text", "text": part.text})
+        return bare if "cache_control" in bare else None
     notes = part.annotations or []
     citations = [note for note in notes if _is_citation(note)]
     if len(citations) < len(notes):

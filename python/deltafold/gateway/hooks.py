@@ -2,8 +2,8 @@
 
 In: callables of the host.  Out: their types, how they are awaited, and `AnswerOptions`.
 
-Law: a hook that guards fails closed. Whatever it raises but a `ModelError`, and a value of the
-wrong type, is a failure of the gateway that the client reads in its own form, without the reason.
+Law: a hook that guards fails closed. An exception other than `ModelError` and a value of the wrong
+type become an error of the gateway in the client's own form, without the reason.
 """
 
 import asyncio
@@ -84,7 +84,7 @@ async def guarded(
 
 @dataclass(frozen=True, slots=True)
 class AnswerOptions:
-    """How an answer is written.
+    """Options for writing an answer.
 
     >>> from deltafold.gateway import AnswerOptions
     >>> AnswerOptions(keep_alive=5.0).passthrough

@@ -33,7 +33,7 @@ pub(super) struct Core {
     opening: Opening,
 }
 
-/// What came until something was said.
+/// The objects before the first content of a body.
 #[derive(Clone, Debug, PartialEq)]
 enum Opening {
     /// No object.

@@ -359,7 +359,7 @@ def test_a_clock_that_closes_the_decoder_leaves_one_terminal() -> None:
 def test_what_is_no_bytes_is_a_type_error_and_changes_nothing(data: object) -> None:
     decoder = Decoder(CHAT, run_id="run")
     with pytest.raises(TypeError):
-        decoder.feed(data)  # type: ignore[arg-type]
+        decoder.feed(data)
     assert decoder.feed(said("a")).text == "a"
 
 

@@ -10,6 +10,7 @@ Source: `anthropic/_streaming.py` and `anthropic/lib/bedrock/_stream_decoder.py`
 
 import json
 from base64 import b64decode
+from collections.abc import AsyncIterable, Iterable
 from importlib import import_module
 from typing import Any, Final, TypeVar, cast, overload
 
@@ -59,14 +60,14 @@ _EVENTS: Final[tuple[object, ...]] = (RawMessageStreamEvent, BetaRawMessageStrea
 
 @overload
 def events(
-    stream: anthropic.Stream[RawMessageStreamEvent],
+    stream: Iterable[RawMessageStreamEvent],
 ) -> ObjectStream[RawMessageStreamEvent]: ...
 @overload
 def events(
-    stream: anthropic.AsyncStream[RawMessageStreamEvent],
+    stream: AsyncIterable[RawMessageStreamEvent],
 ) -> AsyncObjectStream[RawMessageStreamEvent]: ...
 def events(
-    stream: anthropic.Stream[RawMessageStreamEvent] | anthropic.AsyncStream[RawMessageStreamEvent],
+    stream: Iterable[RawMessageStreamEvent] | AsyncIterable[RawMessageStreamEvent],
 ) -> ObjectStream[RawMessageStreamEvent] | AsyncObjectStream[RawMessageStreamEvent]:
     """Return the events of a stream of Messages.
 
@@ -78,7 +79,8 @@ def events(
 
     The iteration raises the exceptions of the SDK. `anthropic.APIConnectionError` is also raised if
     the body ends before the stream does; its `__cause__` is a `ModelError` with the partial
-    message.
+    message. An iterable of events that something else has made passes unchanged; a cut of it raises
+    nothing.
 
     Args:
         stream: what `create(stream=True)` returned; nothing has read it.
@@ -87,7 +89,7 @@ def events(
         MisuseError: the stream was read in part, its client validates strictly, or the client
             frames events in a way of its own.
     """
-    return opened(stream, _KINDS, _DECODERS, _reading)
+    return opened(stream, _KINDS, _DECODERS, _reading, "anthropic-messages")
 
 
 def accelerate(client: ClientT) -> ClientT:

@@ -113,6 +113,31 @@ class Reading(Generic[ObjectT]):
         """Return the exception for a body that was cut, or that holds no event stream."""
 
 
+class PassedObjects(Reading[ObjectT]):
+    """Reading of objects that another program has made: they pass unchanged, and are folded."""
+
+    def take(self, chunk: object) -> Iterator[ObjectT]:
+        """Yield an object; what cannot be folded passes too."""
+        if self.fold is not None:
+            with suppress(TypeError):
+                self.fold.feed(chunk)
+        yield cast("ObjectT", chunk)
+
+    def finish(self) -> Iterator[ObjectT]:
+        """End the fold; a cut is in the message alone, because nothing here has read it."""
+        if self.fold is not None:
+            self.fold.close()
+        return iter(())
+
+    def read(self, event: bytes, data: bytes) -> Skipped:  # noqa: ARG002 - no bytes come here
+        """Return no object."""
+        return SKIPPED
+
+    def cut(self, error: ModelError) -> Exception:
+        """Return the error itself."""
+        return error
+
+
 def parse_json(data: bytes) -> object:
     """Return the value of a JSON text, as `json.loads` does and faster.
 

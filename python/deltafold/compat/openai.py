@@ -7,6 +7,7 @@ Laws: those of `builders.py` and `object_streams.py`. The SDK keeps the request,
 authentication. Source: `openai/_streaming.py` of openai 3.54.
 """
 
+from collections.abc import AsyncIterable, Iterable
 from functools import partial
 from importlib import import_module
 from typing import Any, Final, TypeVar, cast, overload
@@ -48,14 +49,14 @@ _DIALECTS: Final[tuple[tuple[object, str], ...]] = (
 
 @overload
 def chunks(
-    stream: openai.Stream[ChatCompletionChunk], *, ends_without_reason: bool = ...
+    stream: Iterable[ChatCompletionChunk], *, ends_without_reason: bool = ...
 ) -> ObjectStream[ChatCompletionChunk]: ...
 @overload
 def chunks(
-    stream: openai.AsyncStream[ChatCompletionChunk], *, ends_without_reason: bool = ...
+    stream: AsyncIterable[ChatCompletionChunk], *, ends_without_reason: bool = ...
 ) -> AsyncObjectStream[ChatCompletionChunk]: ...
 def chunks(
-    stream: openai.Stream[ChatCompletionChunk] | openai.AsyncStream[ChatCompletionChunk],
+    stream: Iterable[ChatCompletionChunk] | AsyncIterable[ChatCompletionChunk],
     *,
     ends_without_reason: bool = False,
 ) -> ObjectStream[ChatCompletionChunk] | AsyncObjectStream[ChatCompletionChunk]:
@@ -70,6 +71,9 @@ def chunks(
     the body ends before the stream does; its `__cause__` is a `ModelError` with the partial
     message.
 
+    An iterable of objects that something else has made, such as the list of a test or the generator
+    of a tracer, passes unchanged; a cut of it raises nothing.
+
     Args:
         stream: what `create(stream=True)` returned; nothing has read it.
         ends_without_reason: whether the service sends no finish reason, as for `Decoder`.
@@ -82,17 +86,17 @@ def chunks(
         dialect="openai-chat",
         ends_without_reason=ends_without_reason,
     )
-    return opened(stream, _KINDS, SSE_DECODERS, read)
+    return opened(stream, _KINDS, SSE_DECODERS, read, "openai-chat")
 
 
 @overload
-def events(stream: openai.Stream[ResponseStreamEvent]) -> ObjectStream[ResponseStreamEvent]: ...
+def events(stream: Iterable[ResponseStreamEvent]) -> ObjectStream[ResponseStreamEvent]: ...
 @overload
 def events(
-    stream: openai.AsyncStream[ResponseStreamEvent],
+    stream: AsyncIterable[ResponseStreamEvent],
 ) -> AsyncObjectStream[ResponseStreamEvent]: ...
 def events(
-    stream: openai.Stream[ResponseStreamEvent] | openai.AsyncStream[ResponseStreamEvent],
+    stream: Iterable[ResponseStreamEvent] | AsyncIterable[ResponseStreamEvent],
 ) -> ObjectStream[ResponseStreamEvent] | AsyncObjectStream[ResponseStreamEvent]:
     """Return the events of a stream of Responses; as `chunks` in all other respects.
 
@@ -101,7 +105,7 @@ def events(
     ...     print(event.type)
     """
     read = partial(_Reading[ResponseStreamEvent], dialect="openai-responses")
-    return opened(stream, _KINDS, SSE_DECODERS, read)
+    return opened(stream, _KINDS, SSE_DECODERS, read, "openai-responses")
 
 
 def accelerate(client: ClientT, *, ends_without_reason: bool = False) -> ClientT:

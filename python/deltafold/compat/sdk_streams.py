@@ -7,13 +7,23 @@ Laws: no SDK is imported here: the members that both SDKs have are read. A strea
 can read is refused, or left as it is.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Container, Generator
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    Awaitable,
+    Callable,
+    Container,
+    Generator,
+    Iterable,
+    Mapping,
+)
 from inspect import iscoroutinefunction
 from typing import Any, Final, TypeVar, cast
 
 from deltafold.compat.object_streams import (
     AsyncObjectStream,
     ObjectStream,
+    PassedObjects,
     Reading,
     async_objects_of,
     objects_of,
@@ -32,18 +42,25 @@ def opened(
     kinds: tuple[type, type],
     decoders: Container[str],
     read: Callable[[Any], Reading[ObjectT]],
+    dialect: str,
 ) -> ObjectStream[ObjectT] | AsyncObjectStream[ObjectT]:
     """Return the stream of objects over an SDK's stream.
 
     Args:
-        stream: the stream, which nothing has read.
+        stream: the stream, which nothing has read; or other objects, which pass unchanged.
         kinds: the two classes of streams of the SDK.
         decoders: names of the SDK's framings that `read` knows.
         read: makes the reading of the stream.
+        dialect: the wire protocol of the objects.
 
     Raises:
         MisuseError: only the SDK can read the stream, or it was read in part.
     """
+    if not isinstance(stream, kinds) and _holds_objects(stream):
+        passed = PassedObjects[ObjectT](dialect)
+        if isinstance(stream, AsyncIterable):
+            return AsyncObjectStream(passed, async_source_of(cast("object", stream)))
+        return ObjectStream(passed, source_of(stream))
     if not isinstance(stream, kinds):
         names = " or ".join(kind.__name__ for kind in kinds)
         raise MisuseError(f"`stream` must be a {names} of the SDK, not {type(stream).__name__}")
@@ -86,6 +103,18 @@ def with_faster_streams(
         return faster(await cast("Awaitable[object]", request(*arguments, **options)))
 
     held.request = asend if iscoroutinefunction(request) else send
+
+
+def _holds_objects(stream: object) -> bool:
+    """Return whether an object is an iterable of objects, as opposed to a body or one object."""
+    is_other = isinstance(stream, str | bytes | bytearray | memoryview | Mapping)
+    is_response = any(
+        hasattr(stream, name) for name in ("iter_bytes", "aiter_bytes", "iter_content")
+    )
+    is_model = hasattr(type(stream), "model_fields")
+    return isinstance(stream, Iterable | AsyncIterable) and not (
+        is_other or is_response or is_model
+    )
 
 
 def _iterator(

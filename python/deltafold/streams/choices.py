@@ -7,7 +7,7 @@ touch the others, and a failure of the transport ends them all. The bytes are re
 """
 
 from collections.abc import AsyncIterable, Iterable, Mapping
-from typing import Unpack, cast
+from typing import Unpack
 
 from deltafold._core import ChoicesDecoder, DeltaBatch, MessageAssembler, fold_body_choices
 from deltafold.errors.mapper import ErrorMapper
@@ -30,7 +30,7 @@ class ChoiceMessages:
         self._mapper = own
         self._ended: set[int] = set()
 
-    def feed(self, chunk: bytes) -> list[int]:
+    def feed(self, chunk: object) -> list[int]:
         """Fold a chunk, and return the choices that have ended with it."""
         return self._consume(self.decoder.feed(chunk))
 
@@ -73,11 +73,11 @@ class ChoiceMessages:
 
 
 def fold_choices(
-    body: bytes | bytearray | memoryview | Iterable[bytes],
+    body: bytes | bytearray | memoryview | Iterable[object],
     dialect: str,
     **options: Unpack[ChoicesOptions],
 ) -> dict[int, MessageAssembler]:
-    """Fold a whole body, or its chunks, into the message of every choice.
+    """Fold a whole body, its chunks, or events as `stream` takes them, into every message.
 
     For a request that asked for several answers (`n=8`, `candidateCount`). The result has one
     assembler per choice, lowest number first. Each one makes its message on demand and reports a
@@ -88,13 +88,13 @@ def fold_choices(
     >>> [one.text for one in folded.values() if one.error is None]
 
     Args:
-        body: the response body, or an iterable of its chunks.
+        body: the response body, or an iterable of its chunks or events.
         dialect: the wire protocol.
         options: the options of `Decoder` except `choice`.
 
     Raises:
         UnknownDialectError: no dialect has this name.
-        TypeError: the body, or a chunk of it, is not bytes.
+        TypeError: the body, or a chunk of it, is neither bytes nor an event.
     """
     if isinstance(body, bytes | bytearray | memoryview):
         return fold_body_choices(ChoicesDecoder(dialect, **options), whole_body(body))
@@ -114,7 +114,7 @@ def fold_choices(
 
 
 async def afold_choices(
-    chunks: bytes | bytearray | memoryview | AsyncIterable[bytes] | Iterable[bytes],
+    chunks: bytes | bytearray | memoryview | AsyncIterable[object] | Iterable[object],
     dialect: str,
     **options: Unpack[ChoicesOptions],
 ) -> dict[int, MessageAssembler]:
@@ -124,7 +124,7 @@ async def afold_choices(
     >>> texts = {choice: one.text for choice, one in folded.items()}
     """
     if not isinstance(chunks, AsyncIterable):
-        return fold_choices(cast("bytes | Iterable[bytes]", chunks), dialect, **options)
+        return fold_choices(chunks, dialect, **options)
     messages = ChoiceMessages(dialect, options)
     reading = aiter(chunks)
     while not messages.decoder.finished:

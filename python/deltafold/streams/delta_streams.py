@@ -16,14 +16,16 @@ Laws:
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from types import TracebackType
-from typing import Generic, Self, TypeVar, Unpack
+from typing import Generic, Self, TypeVar, Unpack, cast
 
 from deltafold._core import DeltaBatch, MessageDelta
+from deltafold.contract.exceptions import UnknownDialectError
 from deltafold.errors.mapper import ErrorMapper
 from deltafold.errors.model_error import ModelError
 from deltafold.message import data_types
 from deltafold.message.notebook import stream_html
 from deltafold.streams.core import CallContext, DecoderOptions, ForeignCall, Status
+from deltafold.streams.first_events import named_by_first
 from deltafold.streams.readers import (
     AsyncReader,
     AsyncTee,
@@ -295,28 +297,42 @@ def stream(
 
     Args:
         response: openai's or anthropic's `with_streaming_response` or raw response or `Stream`, a
-            response of httpx, httpx2 or requests, bytes, or any iterable of bytes.
-        dialect: the wire protocol; None takes it from an SDK's response.
+            response of httpx, httpx2 or requests, bytes, or any iterable of bytes or of events. An
+            event is a dict of the wire, an object of an SDK, or an object with its attributes.
+        dialect: the wire protocol; None takes it from an SDK's response, or from the first event.
         error_mapper: maps the failures of the transport; None is the default table.
-        tee: receives the bytes of the body as they arrive, before they are decoded; a gateway
-            forwards them.
+        tee: receives the bytes or events of the body as they arrive, before they are decoded; a
+            gateway forwards them.
         options: the options of `Decoder`; status and headers come from the response unless given.
 
     Raises:
         UnknownDialectError: the dialect is not known, or was not given and the response does not
             determine it.
         MisuseError: the response can only be awaited.
+        TypeError: the response, or an item of it while it is read, is neither bytes nor an event.
     """
     chunks = None if dialect is None or "status" in options else plain_chunks(response)
     if dialect is not None and chunks is not None:
         return DeltaStream(chunks, dialect, error_mapper=error_mapper, tee=tee, **options)
     source = source_of(response)
+    named, call = dialect or _dialect(response, source), ForeignCall(response)
 
     def opened() -> Source:
         return source
 
-    named, call = dialect or dialect_of(response), ForeignCall(response)
     return DeltaStream(opened, named, error_mapper=error_mapper, tee=tee, call=call, **options)
+
+
+def _dialect(response: object, source: Source) -> str:
+    """Return the dialect of an SDK's response, else that of the first event."""
+    try:
+        return dialect_of(response)
+    except UnknownDialectError:
+        if not source.lines or isinstance(response, bytes | bytearray | memoryview):
+            raise
+    named, chunks = named_by_first(source.chunks)
+    source.chunks = cast("Iterator[bytes]", chunks)
+    return named
 
 
 def astream(

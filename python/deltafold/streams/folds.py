@@ -32,11 +32,11 @@ _EXCERPT_BYTES: Final = 8192
 
 
 def fold(
-    body: bytes | bytearray | memoryview | Iterable[bytes],
+    body: bytes | bytearray | memoryview | Iterable[object],
     dialect: str,
     **options: Unpack[DecoderOptions],
 ) -> "data_types.Message":
-    """Fold a whole body, or its chunks, into the message.
+    """Fold a whole body, its chunks, or its events as `stream` takes them, into the message.
 
     A body in one piece is folded with the GIL released.
 
@@ -55,7 +55,7 @@ def fold(
             raise
     # A given status may be a refusal, which the stream reads in another way.
     if type(body) in _HELD and "status" not in options:
-        chunks = cast("list[bytes]", body)
+        chunks = cast("list[object]", body)
         watch = LineWatch()
         for chunk in chunks:
             watch(chunk)
@@ -64,7 +64,8 @@ def fold(
         try:
             return fold_chunks(chunks, dialect, options)
         except ModelError as error:
-            _explain(error, b"".join(chunks), dialect)
+            if all(isinstance(chunk, bytes | bytearray) for chunk in chunks):
+                _explain(error, b"".join(cast("list[bytes]", chunks)), dialect)
             raise
     with stream(body, dialect, **options) as opened:
         return opened.final_message()
@@ -121,11 +122,11 @@ def fold_many(
 
 
 async def afold(
-    chunks: bytes | bytearray | memoryview | AsyncIterable[bytes] | Iterable[bytes],
+    chunks: bytes | bytearray | memoryview | AsyncIterable[object] | Iterable[object],
     dialect: str,
     **options: Unpack[DecoderOptions],
 ) -> "data_types.Message":
-    """Fold a whole body, or its asynchronous chunks, into the message; raises as `fold()` does.
+    """Fold a whole body, or asynchronous chunks or events, into the message; raises as `fold()`.
 
     >>> message = await deltafold.afold(body, "openai-chat")
     """

@@ -115,12 +115,17 @@ class LineWatch:
         self.is_over = False
 
     def __call__(self, chunk: object) -> None:
-        """Look at a chunk; empty ones and other types than `bytes` and `bytearray` change nothing.
+        """Look at a chunk; empty ones and views change nothing.
 
         Raises:
             MisuseError: the first two chunks are lines.
         """
-        if self.is_over or not isinstance(chunk, bytes | bytearray) or not chunk:
+        if self.is_over or isinstance(chunk, memoryview):
+            return
+        if not isinstance(chunk, bytes | bytearray):
+            self.is_over = True  # an event
+            return
+        if not chunk:
             return
         if self._first is not None:
             self.is_over = True

@@ -18,12 +18,12 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 
+use crate::decode::input::{Feeds, Input};
 use crate::decode::options::{self, Choice, Given, Settings, left_the_registry};
 use crate::decode::refusal;
 use crate::delta::batch::DeltaBatch;
 use crate::message::assembler::MessageAssembler;
 use crate::message::fold_state::FoldState;
-use crate::support::bytes::with_bytes;
 use crate::support::callback::Callback;
 use crate::support::clock::Timestamp;
 use crate::support::errors;
@@ -60,6 +60,7 @@ pub(crate) struct ChoicesDecoder {
     /// The run id as a Python string, built with the first batch.
     run_id_text: PyOnceLock<Py<PyString>>,
     clock: Callback,
+    feeds: Feeds,
     closed: AtomicBool,
 }
 
@@ -76,6 +77,7 @@ impl ChoicesDecoder {
             run_id,
             run_id_text: PyOnceLock::new(),
             clock,
+            feeds: Feeds::of(dialect),
             closed: AtomicBool::new(false),
         })
     }
@@ -167,14 +169,21 @@ impl ChoicesDecoder {
     ///
     /// Raises:
     ///     MisuseError: called after `close()`.
-    ///     TypeError: `data` is not bytes, bytearray or memoryview.
+    ///     TypeError: `data` is neither bytes nor an event, a dict or an object of an SDK.
     #[pyo3(signature = (data, /))]
     fn feed<'py>(&self, py: Python<'py>, data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
         if self.closed.load(Ordering::Relaxed) {
             return Err(errors::misuse(py, "feed after close(): the body has ended"));
         }
-        with_bytes(data, |bytes| {
+        self.feeds.take(data, |input| {
             self.batches(py, |core| {
+                let bytes = match input {
+                    Input::Bytes(bytes) => bytes,
+                    Input::Event(frame) => {
+                        core.feed_frame(frame);
+                        return Ok(());
+                    }
+                };
                 if bytes.len() <= SLICE {
                     core.feed(bytes);
                     return Ok(());

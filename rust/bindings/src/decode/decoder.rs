@@ -20,13 +20,13 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString};
 
 use crate::decode::choices::ChoicesDecoder;
+use crate::decode::input::{Feeds, Input};
 use crate::decode::options::{
     Choice, Given, Settings, docstring, given_now, keywords, left_the_registry, now,
 };
 use crate::decode::refusal;
 use crate::delta::batch::DeltaBatch;
 use crate::message::assembler::MessageAssembler;
-use crate::support::bytes::with_bytes;
 use crate::support::callback::Callback;
 use crate::support::clock::Timestamp;
 use crate::support::errors;
@@ -64,6 +64,7 @@ pub(crate) struct Decoder {
     /// The run id as a Python string, built with the first batch.
     run_id_text: PyOnceLock<Py<PyString>>,
     clock: Callback,
+    feeds: Feeds,
     closed: AtomicBool,
     /// A signal handler raised during `feed_into`, so only a part of the bytes was read.
     torn: AtomicBool,
@@ -103,6 +104,7 @@ impl Decoder {
             run_id,
             run_id_text: PyOnceLock::new(),
             clock,
+            feeds: Feeds::of(dialect),
             closed: AtomicBool::new(false),
             torn: AtomicBool::new(false),
         })
@@ -129,6 +131,10 @@ impl Decoder {
 
     pub(crate) fn core(&self) -> &TryLock<Core> {
         &self.core
+    }
+
+    pub(crate) fn feeds(&self) -> &Feeds {
+        &self.feeds
     }
 
     /// Refuse more bytes, because a feed was interrupted.
@@ -182,8 +188,15 @@ impl Decoder {
         data: &Bound<'_, PyAny>,
     ) -> PyResult<(Taken<CoreBatch>, Timestamp)> {
         self.check_open(py)?;
-        with_bytes(data, |bytes| {
+        self.feeds.take(data, |input| {
             self.core_batch(py, |core, batch| {
+                let bytes = match input {
+                    Input::Bytes(bytes) => bytes,
+                    Input::Event(frame) => {
+                        core.feed_frame(frame, batch);
+                        return Ok(());
+                    }
+                };
                 if bytes.len() <= SLICE {
                     core.feed(bytes, batch);
                     return Ok(());
@@ -234,9 +247,15 @@ impl Decoder {
         data: &Bound<'_, PyAny>,
     ) -> PyResult<Taken<usize>> {
         self.check_open(py)?;
-        with_bytes(data, |bytes| {
-            self.fold(py, assembler, |core, sink| {
-                signals::in_slices(bytes, |slice| core.feed(slice, sink), || py.check_signals())
+        self.feeds.take(data, |input| {
+            self.fold(py, assembler, |core, sink| match input {
+                Input::Bytes(bytes) => {
+                    signals::in_slices(bytes, |slice| core.feed(slice, sink), || py.check_signals())
+                }
+                Input::Event(frame) => {
+                    core.feed_frame(frame, sink);
+                    Ok(())
+                }
             })
         })
     }
@@ -335,7 +354,7 @@ impl Decoder {
     ///
     /// Raises:
     ///     MisuseError: called after `close()`.
-    ///     TypeError: `data` is not bytes, bytearray or memoryview.
+    ///     TypeError: `data` is neither bytes nor an event, a dict or an object of an SDK.
     #[pyo3(signature = (data, /))]
     fn feed(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<DeltaBatch> {
         let (taken, now) = self.decode(py, data)?;

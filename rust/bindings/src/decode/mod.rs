@@ -7,6 +7,7 @@ pub(crate) mod choices;
 pub(crate) mod decoder;
 pub(crate) mod event_framer;
 pub(crate) mod fold;
+pub(crate) mod input;
 pub(crate) mod options;
 pub(crate) mod refusal;
 mod tools;

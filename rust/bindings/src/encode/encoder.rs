@@ -14,11 +14,11 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
 use crate::decode::decoder::Decoder;
+use crate::decode::input::Input;
 use crate::delta::batch::DeltaBatch;
 use crate::delta::message_delta::MessageDelta;
 use crate::encode::settings::{self, Choices};
 use crate::message::assembler::MessageAssembler;
-use crate::support::bytes::with_bytes;
 use crate::support::clock::Timestamp;
 use crate::support::errors;
 use crate::support::failure::{Evidence, failure};
@@ -428,17 +428,21 @@ impl Transcoder {
     ///
     /// Raises:
     ///     MisuseError: called after `close()`.
-    ///     TypeError: `data` is not bytes, bytearray or memoryview.
+    ///     TypeError: `data` is neither bytes nor an event, a dict or an object of an SDK.
     #[pyo3(signature = (data, /))]
     fn feed<'py>(&self, py: Python<'py>, data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         self.decoder.get().check_open(py)?;
-        with_bytes(data, |bytes| {
-            let written = self.run(py, |decoder, encoder| {
-                signals::in_slices(
+        self.decoder.get().feeds().take(data, |input| {
+            let written = self.run(py, |decoder, encoder| match input {
+                Input::Bytes(bytes) => signals::in_slices(
                     bytes,
                     |slice| decoder.feed(slice, encoder),
                     || py.check_signals(),
-                )
+                ),
+                Input::Event(frame) => {
+                    decoder.feed_frame(frame, encoder);
+                    Ok(())
+                }
             });
             written.inspect_err(|_| self.decoder.get().tear())
         })

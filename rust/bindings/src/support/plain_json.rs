@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
 /// Bound on nested containers, far below the limit of the stack.
-const MAX_DEPTH: usize = 200;
+pub(crate) const MAX_DEPTH: usize = 200;
 
 /// Return the value as compact JSON; None if `json` has to write it.
 #[pyfunction]
@@ -22,7 +22,7 @@ pub(crate) fn plain_json<'py>(value: &Bound<'py, PyAny>) -> Option<Bound<'py, Py
 }
 
 /// Write a value; `None` leaves all to `json`.
-fn write(out: &mut String, value: &Bound<'_, PyAny>, depth: usize) -> Option<()> {
+pub(crate) fn write(out: &mut String, value: &Bound<'_, PyAny>, depth: usize) -> Option<()> {
     if let Ok(text) = value.cast_exact::<PyString>() {
         write_string(out, text.to_str().ok()?);
     } else if let Ok(members) = value.cast_exact::<PyDict>() {

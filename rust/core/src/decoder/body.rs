@@ -14,7 +14,7 @@ use crate::contract::{ErrorCode, Failure, Output};
 use crate::dialect::{self, Shapes, State};
 use crate::emit::StreamOptions;
 use crate::framing::sniff::{BodyKind, BodySniffer, PAGE_BYTES};
-use crate::framing::{Framer, Framing};
+use crate::framing::{Frame, Framer, Framing, Receiver};
 use crate::limits::Limits;
 use crate::markup::Wanted;
 use crate::provider_error::{BODY_BYTES, Response};
@@ -157,6 +157,11 @@ impl Decoder {
         }
     }
 
+    /// Decode an event that was framed elsewhere, such as an object of an SDK.
+    pub fn feed_frame(&mut self, frame: Frame<'_>, out: &mut dyn Output) {
+        self.feed_frame_to(frame, &mut Alone(out));
+    }
+
     /// Take the end of the body.  Afterwards the stream has its terminal.
     pub fn close(&mut self, out: &mut dyn Output) {
         self.close_to(&mut Alone(out));
@@ -199,6 +204,16 @@ impl Decoder {
             }
             Body::Unknown(_) => {}
         }
+        self.forget_the_end();
+    }
+
+    pub(super) fn feed_frame_to(&mut self, frame: Frame<'_>, out: &mut impl Outputs) {
+        if self.finished() {
+            return;
+        }
+        self.fed_anything = true;
+        // The frame decides itself whether another one may follow.
+        let _ = FrameHandler::new(&mut self.core, out, b"").frame(frame);
         self.forget_the_end();
     }
 

@@ -18,6 +18,7 @@ use super::body::Decoder;
 use super::core::Core;
 use super::options::Options;
 use crate::contract::{DeltaBatch, Failure};
+use crate::framing::Frame;
 use crate::provider_error::Response;
 
 /// Bytes in any chunking → deltas of every answer.
@@ -60,6 +61,13 @@ impl Choices {
     #[inline]
     pub fn feed(&mut self, bytes: &[u8]) {
         self.0.feed_to(bytes, &mut Pending);
+        self.0.core_mut().answers_mut().settle_at_end();
+    }
+
+    /// Decode an event that was framed elsewhere, as [`Decoder::feed_frame`] does.
+    #[inline]
+    pub fn feed_frame(&mut self, frame: Frame<'_>) {
+        self.0.feed_frame_to(frame, &mut Pending);
         self.0.core_mut().answers_mut().settle_at_end();
     }
 

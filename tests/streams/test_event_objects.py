@@ -1,0 +1,245 @@
+"""Events that another package has parsed, in place of bytes: dicts, objects of SDKs, and mocks."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from types import SimpleNamespace
+from typing import Any, Final, cast
+from unittest.mock import MagicMock
+
+import pytest
+from openai.types.chat import ChatCompletionChunk
+
+import deltafold
+from deltafold import ErrorCode, Message, ModelError, UnknownDialectError
+from deltafold._core import Transcoder
+from deltafold.compat import openai as compat
+from deltafold.contract.kinds import json_array, json_object
+
+CHAT: Final = "openai-chat"
+
+
+def chunk(delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
+    choice = {"index": 0, "delta": delta, "finish_reason": finish}
+    kind = "chat.completion.chunk"
+    return {"id": "c-1", "object": kind, "created": 1, "model": "m", "choices": [choice]}
+
+
+def arguments(text: str, **call: object) -> dict[str, Any]:
+    return {"tool_calls": [{"index": 0, **call, "function": {"arguments": text}}]}
+
+
+DICTS: Final = [
+    chunk({"role": "assistant", "content": "At "}),
+    chunk({"content": "17:42."}),
+    chunk(
+        {
+            "tool_calls": [
+                {
+                    "index": 0,
+                    "id": "c1",
+                    "type": "function",
+                    "function": {"name": "tide", "arguments": '{"place":'},
+                }
+            ]
+        }
+    ),
+    chunk(arguments('"Brest"}')),
+    chunk({}, "tool_calls"),
+]
+
+
+def namespace(value: Any) -> Any:  # noqa: ANN401 - stands for an object of an SDK
+    if members := json_object(value):
+        return SimpleNamespace(**{name: namespace(member) for name, member in members.items()})
+    items: Any = json_array(value)
+    return [namespace(item) for item in items] if items else value
+
+
+def mock(value: Any) -> Any:  # noqa: ANN401 - stands for an object of an SDK
+    if members := json_object(value):
+        made = MagicMock()
+        for name, member in members.items():
+            setattr(made, name, mock(member))
+        return made
+    items: Any = json_array(value)
+    return [mock(item) for item in items] if items else value
+
+
+FORMS: Final[dict[str, Callable[[dict[str, Any]], object]]] = {
+    "dict": lambda event: event,
+    "object of the SDK": ChatCompletionChunk.model_validate,
+    "namespace": namespace,
+    "mock": mock,
+}
+
+
+def generated(events: Sequence[object]) -> Iterator[object]:
+    yield from events
+
+
+async def awaited(events: Sequence[object]) -> AsyncIterator[object]:
+    for event in events:
+        yield event
+
+
+async def afolded(events: object) -> Message:
+    async with deltafold.astream(events, CHAT) as stream:
+        return await stream.final_message()
+
+
+def fed(events: Sequence[object]) -> Message:
+    fold = deltafold.Fold(CHAT)
+    for event in events:
+        fold.feed(event)
+    fold.close()
+    return fold.message
+
+
+def transcoded(events: Sequence[object]) -> Message:
+    transcoder = Transcoder(CHAT, "anthropic-messages")
+    body = b"".join(map(transcoder.feed, events)) + transcoder.close()
+    return deltafold.fold(body, "anthropic-messages")
+
+
+def first_choice(events: Sequence[object]) -> Message:
+    return deltafold.fold_choices(events, CHAT)[0].build_final_message()
+
+
+def streamed(events: object, *name: str) -> Message:
+    with deltafold.stream(events, *name) as stream:
+        return stream.final_message()
+
+
+WAYS: Final[dict[str, Callable[[Sequence[object]], Message]]] = {
+    "fold": lambda events: deltafold.fold(events, CHAT),
+    "Fold": fed,
+    "fold_choices": first_choice,
+    "stream of a list": lambda events: streamed(events, CHAT),
+    "stream of a generator": lambda events: streamed(generated(events), CHAT),
+    "stream without a name": lambda events: streamed(iter(events)),
+    "astream of a list": lambda events: asyncio.run(afolded(events)),
+    "astream of a generator": lambda events: asyncio.run(afolded(awaited(events))),
+    "Transcoder": transcoded,
+}
+
+every_form = pytest.mark.parametrize("form", FORMS)
+every_way = pytest.mark.parametrize("way", WAYS)
+
+
+@every_form
+@every_way
+def test_events_are_folded_as_their_bytes_are(form: str, way: str) -> None:
+    message = WAYS[way]([FORMS[form](event) for event in DICTS])
+    calls = [(call.tool_name, call.arguments) for call in message.runnable_tool_calls]
+    assert (message.text, calls) == ("At 17:42.", [("tide", {"place": "Brest"})])
+
+
+@every_form
+@every_way
+def test_events_that_end_inside_of_a_call_are_a_cut(form: str, way: str) -> None:
+    with pytest.raises(ModelError) as raised:
+        WAYS[way]([FORMS[form](event) for event in DICTS[:3]])
+    if way != "Transcoder":  # the error of the target
+        assert raised.value.code is ErrorCode.CONNECTION_LOST
+    partial = raised.value.partial_message
+    assert partial is not None
+    assert partial.text == "At 17:42."
+    assert not partial.runnable_tool_calls
+
+
+@every_form
+def test_a_tee_and_the_deltas_come_one_event_after_the_other(form: str) -> None:
+    events = [FORMS[form](event) for event in DICTS]
+    seen: list[object] = []
+    with deltafold.stream(generated(events), CHAT, tee=seen.append) as stream:
+        kinds = [delta.kind for delta in stream]
+    assert all(one is other for one, other in zip(seen, events, strict=True))
+    assert kinds[-1] == "done"
+
+
+@pytest.mark.parametrize("wrong", ["text", 7, [], object(), ChatCompletionChunk])
+@every_way
+def test_what_is_neither_bytes_nor_an_event_is_named_with_its_place(
+    way: str, wrong: object
+) -> None:
+    with pytest.raises(TypeError, match=r"data must be bytes, .* is item 2, counted from 0"):
+        WAYS[way]([*DICTS[:2], wrong, *DICTS[2:]])
+
+
+def test_an_event_that_does_not_say_its_protocol_is_named() -> None:
+    for events in ([b"data: {}\n\n"], [{"hello": 1}], []):
+        with pytest.raises(UnknownDialectError, match="name it, as in"):
+            deltafold.stream(iter(events))
+
+
+def test_a_generator_is_closed_that_is_left() -> None:
+    ended: list[str] = []
+
+    def events() -> Iterator[object]:
+        try:
+            yield from DICTS
+        finally:
+            ended.append("closed")
+
+    with deltafold.stream(events()) as stream:
+        next(iter(stream))
+    assert ended == ["closed"]
+
+
+def test_members_that_a_mock_only_was_asked_for_are_none() -> None:
+    event = mock(DICTS[1])
+    assert event.usage.total_tokens  # a mock makes it
+    message = deltafold.fold([event, mock(DICTS[4])], CHAT)
+    assert message.text == "17:42."
+    assert message.meta.usage is None
+
+
+def test_members_that_the_class_does_not_know_are_kept() -> None:
+    thought = ChatCompletionChunk.model_validate(chunk({"reasoning_content": "Hm."}))
+    message = deltafold.fold([thought, *DICTS[1:2], chunk({}, "stop")], CHAT)
+    assert message.thinking == "Hm."
+
+
+def test_a_text_with_half_a_character_is_read() -> None:
+    halves = [chunk({"content": "\ud83d"}), chunk({"content": "\ude00"}), chunk({}, "stop")]
+    for form in ("dict", "object of the SDK", "namespace"):
+        message = deltafold.fold([FORMS[form](event) for event in halves], CHAT)
+        assert "\ufffd" in message.text or message.text == "😀"
+
+
+def test_a_failure_of_the_iterator_is_one_of_the_transport() -> None:
+    def events() -> Iterator[object]:
+        yield from DICTS[:2]
+        raise ConnectionResetError
+
+    with pytest.raises(ModelError) as raised:
+        streamed(events(), CHAT)
+    assert raised.value.code is ErrorCode.CONNECTION_LOST
+    assert isinstance(raised.value.__cause__, ConnectionResetError)
+
+
+@pytest.mark.parametrize("form", ["object of the SDK", "mock"])
+def test_chunks_of_another_program_pass_unchanged(form: str) -> None:
+    given = [FORMS[form](event) for event in DICTS]
+    objects: Any = compat.chunks(cast("list[ChatCompletionChunk]", given))
+    assert all(one is other for one, other in zip(objects, given, strict=True))
+    assert objects.message.text == "At 17:42."
+    cut: Any = compat.chunks(cast("Iterator[ChatCompletionChunk]", generated(given[:3])))
+    assert len(list(cut)) == 3
+    assert not cut.message.runnable_tool_calls
+
+
+def test_asynchronous_chunks_of_another_program_pass_unchanged() -> None:
+    given = [ChatCompletionChunk.model_validate(event) for event in DICTS]
+
+    async def passed() -> list[ChatCompletionChunk]:
+        events = cast("AsyncIterator[ChatCompletionChunk]", awaited(given))
+        return [one async for one in compat.chunks(events)]
+
+    assert all(one is other for one, other in zip(asyncio.run(passed()), given, strict=True))
+
+
+def test_objects_that_cannot_be_folded_pass_too() -> None:
+    given: list[object] = ["text", 7, ChatCompletionChunk.model_validate(DICTS[0])]
+    objects: Any = compat.chunks(cast("list[ChatCompletionChunk]", given))
+    assert list(objects) == given

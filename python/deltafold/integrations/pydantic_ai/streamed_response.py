@@ -322,7 +322,7 @@ class DeltafoldStreamedResponse(StreamedResponse):
         return self._timestamp
 
 
-def _looks_whole(arguments: str | dict[str, Any] | None) -> bool:
+def _looks_whole(arguments: object) -> bool:
     """Return whether the framework would run a call with these arguments.
 
     It takes no arguments for `{}`. Half a call is refused by itself, and the model asked again.

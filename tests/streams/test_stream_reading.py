@@ -13,6 +13,7 @@ import anyio.lowlevel
 import pytest
 
 import deltafold
+from corpus import FIXTURES
 from deltafold import (
     AsyncDeltaStream,
     DeltaStream,
@@ -339,3 +340,21 @@ def test_the_source_may_be_awaited_in_any_form() -> None:
         assert [delta.seq async for delta in stream] == [delta.seq for delta in chat_stream([CHAT])]
 
     run(main)
+
+
+def test_a_stream_of_bytes_offers_events_as_a_model_does() -> None:
+    body = (FIXTURES / "openai-chat/tool-call/wire.sse").read_bytes()
+    with deltafold.stream([body], "openai-chat") as stream:
+        events = list(stream.events())
+
+    async def awaited() -> list[deltafold.StreamEvent]:
+        async with deltafold.astream([body], "openai-chat") as opened:
+            return [event async for event in opened.events()]
+
+    for found in (events, asyncio.run(awaited())):
+        calls = [event.tool_call for event in found if event.kind == "tool_use"]
+        message = found[-1].message
+        assert found[0].kind == "message_start"
+        assert message is not None
+        assert calls == message.tool_calls
+        assert calls

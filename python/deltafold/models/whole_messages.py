@@ -8,9 +8,9 @@ keeps the received parts.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, overload
+from typing import Any, Literal, Self, TypeAlias, overload
 
 from deltafold.contract.exceptions import MisuseError
 from deltafold.errors.model_error import ModelError
@@ -18,13 +18,10 @@ from deltafold.message.messages import Message, Role, TextPart
 from deltafold.models.call_inputs import CallArguments, Messages, Tools
 from deltafold.models.prepared import Prepared
 from deltafold.streams.delta_streams import AsyncDeltaStream, DeltaStream
-from deltafold.streams.events import EventMaker, StreamEvent
+from deltafold.streams.events import StreamEvent
 from deltafold.streams.outputs import Answer, Output, P, T
 from deltafold.streams.readers import AsyncTee, Tee
 from deltafold.transports.http import ClientKind
-
-if TYPE_CHECKING:
-    from deltafold._core import MessageDelta
 
 OnError: TypeAlias = Literal["raise", "message"]
 
@@ -201,12 +198,10 @@ class EventStream:
 
     def __init__(self, stream: DeltaStream) -> None:
         self.stream = stream
-        self._maker = EventMaker(stream.ended_message, lambda: stream.error)
-        self._deltas: Iterator[MessageDelta] = iter(stream)
+        self._events = stream.events()
 
     def __iter__(self) -> Iterator[StreamEvent]:
-        for delta in self._deltas:
-            yield from self._maker.events(delta)
+        return self._events
 
     def final_message(self) -> Message:
         """Read to the end and return the message.
@@ -237,16 +232,13 @@ class AsyncEventStream:
 
     def __init__(self, stream: AsyncDeltaStream) -> None:
         self.stream = stream
-        self._maker = EventMaker(stream.ended_message, lambda: stream.error)
-        self._events: Iterator[StreamEvent] = iter(())
+        self._events = stream.events()
 
     def __aiter__(self) -> AsyncIterator[StreamEvent]:
         return self
 
-    async def __anext__(self) -> StreamEvent:
-        while (event := next(self._events, None)) is None:
-            self._events = self._maker.events(await anext(self.stream))
-        return event
+    def __anext__(self) -> Awaitable[StreamEvent]:
+        return anext(self._events)
 
     async def final_message(self) -> Message:
         """Read to the end and return the message.

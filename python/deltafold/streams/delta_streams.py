@@ -25,6 +25,7 @@ from deltafold.errors.model_error import ModelError
 from deltafold.message import data_types
 from deltafold.message.notebook import stream_html
 from deltafold.streams.core import CallContext, DecoderOptions, ForeignCall, Status
+from deltafold.streams.events import AwaitedEvents, EventMaker, StreamEvent
 from deltafold.streams.first_events import named_by_first
 from deltafold.streams.readers import (
     AsyncReader,
@@ -116,6 +117,9 @@ class _Stream(Generic[ReaderT]):
         """Error that ended the stream; None while it runs and after success."""
         return self._core.error()
 
+    def _event_maker(self) -> EventMaker:
+        return EventMaker(self.ended_message, lambda: self.error)
+
     def ended_message(self) -> "data_types.Message":
         """Return the message of a stream that was read to its end.
 
@@ -162,6 +166,15 @@ class DeltaStream(_Stream[Reader]):
         """Return an iterator over the deltas of each read, the cheapest way to see all of them."""
         core = self._core
         return core.values(core.cursor.batches)
+
+    def events(self) -> Iterator[StreamEvent]:
+        """Return an iterator over events: parts that begin, grow and stop, and whole calls.
+
+        >>> with deltafold.stream(response) as stream:
+        ...     calls = [event.tool_call for event in stream.events() if event.kind == "tool_use"]
+        """
+        maker = self._event_maker()
+        return (event for delta in self for event in maker.events(delta))
 
     def text(self) -> Iterator[str]:
         """Return an iterator over the text of the answer as it arrives.
@@ -241,6 +254,10 @@ class AsyncDeltaStream(_Stream[AsyncReader]):
         """Return an iterator over the deltas of each read, the cheapest way to see all of them."""
         core = self._core
         return AwaitedValues(core, core.cursor.batches)
+
+    def events(self) -> AsyncIterator[StreamEvent]:
+        """Return an iterator over events: parts that begin, grow and stop, and whole calls."""
+        return AwaitedEvents(aiter(self), self._event_maker())
 
     def text(self) -> AsyncIterator[str]:
         """Return an iterator over the text of the answer as it arrives.

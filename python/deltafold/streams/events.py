@@ -8,9 +8,10 @@ An event `tool_use` has the whole call and comes at its end.  The last event is 
 `error`.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Self
 
 from deltafold._core import MessageDelta
 from deltafold.contract.kinds import DeltaKind, FinishReason
@@ -220,6 +221,30 @@ class EventMaker:
             part_kind=part.kind,
             text="".join(part.texts),
         )
+
+
+class AwaitedEvents:
+    """Iterator over the events of deltas that are awaited; it holds nothing to close."""
+
+    __slots__ = ("_deltas", "_events", "_maker")
+
+    def __init__(self, deltas: AsyncIterator[MessageDelta], maker: EventMaker) -> None:
+        self._deltas = deltas
+        self._maker = maker
+        self._events: Iterator[StreamEvent] = iter(())
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> StreamEvent:
+        """Return the next event.
+
+        Raises:
+            StopAsyncIteration: the stream has ended.
+        """
+        while (event := next(self._events, None)) is None:
+            self._events = self._maker.events(await anext(self._deltas))
+        return event
 
 
 def _started(delta: MessageDelta, index: int, kind: str) -> StreamEvent:

@@ -78,6 +78,12 @@ DIFFERENT: Final = {
         "test_stream_handler_ignores_choice_without_delta",
         "test_stream_handler_keeps_empty_choice_usage_chunks",
     ),
+    "a stream without a finish reason is a cut, unless `ends_without_reason` is set": (
+        "test_buffered_tool_call_before_text_replays_as_single_assistant_session_message",
+        "test_stream_handler_ignores_non_string_plaintext_reasoning",
+        "test_stream_handler_places_refusal_after_redacted_thinking_item",
+        "test_third_party_stream_preserves_eof_completion",
+    ),
     "the refusal of a filter is an item of the response, without events": (
         "test_buffered_stream_content_filter_refusal_after_reasoning",
         "test_buffered_stream_synthesizes_refusal_on_content_filter",

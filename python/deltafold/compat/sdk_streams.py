@@ -29,9 +29,13 @@ from deltafold.compat.object_streams import (
     objects_of,
 )
 from deltafold.contract.exceptions import MisuseError
+from deltafold.message import data_types
 from deltafold.transports.responses import async_source_of, source_of
 
 ObjectT = TypeVar("ObjectT")
+
+_READING: Final = "_deltafold_reading"
+"""Attribute of an SDK's stream, whose iterator this module has replaced."""
 
 SSE_DECODERS: Final = frozenset({"SSEDecoder"})
 """Names of the classes that frame server-sent events in both SDKs."""
@@ -93,7 +97,9 @@ def with_faster_streams(
         if isinstance(result, kinds) and _refusal(result, decoders) is None:
             reading = reading_of(result)
             if reading is not None:
-                cast("Any", result)._iterator = _iterator(result, reading)
+                held: Any = result
+                held._iterator = _iterator(result, reading)
+                setattr(held, _READING, reading)
         return result
 
     def send(*arguments: object, **options: object) -> object:
@@ -103,6 +109,32 @@ def with_faster_streams(
         return faster(await cast("Awaitable[object]", request(*arguments, **options)))
 
     held.request = asend if iscoroutinefunction(request) else send
+
+
+def message_of(stream: object) -> "data_types.Message":
+    """Return the message of everything that a stream has received so far.
+
+    The stream is one of an accelerated client, the helper that its SDK makes of one, or what
+    `chunks`, `events` and `frames` return. It can be asked while its objects pass and after its
+    end, for the calls that may run, the usage, the warnings and the reason of a cut.
+
+    >>> client = deltafold.compat.openai.accelerate(openai.OpenAI())
+    >>> stream = client.chat.completions.create(model="gpt-5", messages=messages, stream=True)
+    >>> for chunk in stream:
+    ...     ...
+    >>> deltafold.compat.message_of(stream).runnable_tool_calls
+
+    Raises:
+        TypeError: the stream is none of these.
+    """
+    for holder in (stream, getattr(stream, "_raw_stream", None)):
+        if isinstance(holder, ObjectStream | AsyncObjectStream):
+            return holder.message
+        reading = getattr(holder, _READING, None)
+        if isinstance(reading, Reading) and reading.fold is not None:
+            return reading.fold.snapshot()
+    name = type(stream).__qualname__
+    raise TypeError(f"the {name} is no stream of a client that compat has accelerated")
 
 
 def _holds_objects(stream: object) -> bool:

@@ -57,7 +57,8 @@ def test_the_helper_of_the_sdk_has_the_message_of_its_stream() -> None:
 
 def test_the_streams_of_compat_have_their_message() -> None:
     create: Any = openai_client([CALL]).chat.completions.create
-    chunks: Any = compat_openai.chunks(create(model="m", messages=[], stream=True))
+    fast: Any = compat_openai.chunks
+    chunks = fast(create(model="m", messages=[], stream=True))
     list(chunks)
     assert compat.message_of(chunks).runnable_tool_calls
 

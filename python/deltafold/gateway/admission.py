@@ -128,6 +128,7 @@ def is_name_of_this_machine(host: str | None) -> bool:
     return _is_loopback(name) or ("." not in name and ":" not in name)
 
 
+@lru_cache(maxsize=256)
 def _is_loopback(host: str) -> bool:
     try:
         address = ipaddress.ip_address(host)

@@ -46,13 +46,11 @@ impl Feeds {
     ) -> PyResult<R> {
         let count = self.count.load(Ordering::Relaxed);
         self.count.store(count.wrapping_add(1), Ordering::Relaxed);
-        match bytes_of(data)? {
-            Some(bytes) => f(Input::Bytes(bytes.as_bytes())),
-            None => {
-                let (name, json) = self.event_of(data, count)?;
-                f(Input::Event(frame_of(name.as_bytes(), &json)))
-            }
+        if let Some(bytes) = bytes_of(data)? {
+            return f(Input::Bytes(bytes.as_bytes()));
         }
+        let (name, json) = self.event_of(data, count)?;
+        f(Input::Event(frame_of(name.as_bytes(), &json)))
     }
 
     /// Return the name of an event, and its JSON.

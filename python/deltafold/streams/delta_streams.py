@@ -16,7 +16,7 @@ Laws:
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from types import TracebackType
-from typing import Generic, Self, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Generic, Self, TypeVar, Unpack, cast
 
 from deltafold._core import DeltaBatch, MessageDelta
 from deltafold.contract.exceptions import UnknownDialectError
@@ -25,7 +25,6 @@ from deltafold.errors.model_error import ModelError
 from deltafold.message import data_types
 from deltafold.message.notebook import stream_html
 from deltafold.streams.core import CallContext, DecoderOptions, ForeignCall, Status
-from deltafold.streams.events import AwaitedEvents, EventMaker, StreamEvent
 from deltafold.streams.first_events import named_by_first
 from deltafold.streams.readers import (
     AsyncReader,
@@ -38,6 +37,9 @@ from deltafold.streams.readers import (
 from deltafold.transports.response_info import ResponseInfo
 from deltafold.transports.responses import async_source_of, dialect_of, plain_chunks, source_of
 from deltafold.transports.sources import AsyncSource, Source
+
+if TYPE_CHECKING:
+    from deltafold.streams.events import EventMaker, StreamEvent
 
 ReaderT = TypeVar("ReaderT", Reader, AsyncReader)
 
@@ -117,7 +119,10 @@ class _Stream(Generic[ReaderT]):
         """Error that ended the stream; None while it runs and after success."""
         return self._core.error()
 
-    def _event_maker(self) -> EventMaker:
+    def _event_maker(self) -> "EventMaker":
+        # The module imports pydantic, which streams without events and messages do not need.
+        from deltafold.streams.events import EventMaker  # noqa: PLC0415 - as said
+
         return EventMaker(self.ended_message, lambda: self.error)
 
     def ended_message(self) -> "data_types.Message":
@@ -167,7 +172,7 @@ class DeltaStream(_Stream[Reader]):
         core = self._core
         return core.values(core.cursor.batches)
 
-    def events(self) -> Iterator[StreamEvent]:
+    def events(self) -> "Iterator[StreamEvent]":
         """Return an iterator over events: parts that begin, grow and stop, and whole calls.
 
         >>> with deltafold.stream(response) as stream:
@@ -255,9 +260,9 @@ class AsyncDeltaStream(_Stream[AsyncReader]):
         core = self._core
         return AwaitedValues(core, core.cursor.batches)
 
-    def events(self) -> AsyncIterator[StreamEvent]:
+    def events(self) -> "AsyncIterator[StreamEvent]":
         """Return an iterator over events: parts that begin, grow and stop, and whole calls."""
-        return AwaitedEvents(aiter(self), self._event_maker())
+        return self._event_maker().awaited(aiter(self))
 
     def text(self) -> AsyncIterator[str]:
         """Return an iterator over the text of the answer as it arrives.

@@ -126,6 +126,10 @@ class EventMaker:
             case DeltaKind.DONE | DeltaKind.ERROR:
                 yield from self._end(delta)
 
+    def awaited(self, deltas: AsyncIterator[MessageDelta]) -> AsyncIterator[StreamEvent]:
+        """Return an iterator over the events of deltas that are awaited."""
+        return AwaitedEvents(deltas, self)
+
     def _end(self, delta: MessageDelta) -> Iterator[StreamEvent]:
         # Deltas made by hand may leave out `part_end`.
         for index in [index for index, part in self._open.items() if part.kind != "tool_call"]:

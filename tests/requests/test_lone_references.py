@@ -41,7 +41,7 @@ def at(schema: dict[str, Any], name: str) -> dict[str, Any]:
     """Return the definition that a property points to."""
     found = target_of(schema, schema["properties"][name]["$ref"])
     assert found is not None
-    return found
+    return dict(found)
 
 
 def test_the_keywords_of_both_make_a_definition() -> None:
@@ -87,6 +87,23 @@ def test_a_reference_into_another_place_points_into_the_definitions(
 def test_a_reference_into_a_definition_keeps_it() -> None:
     given = {"properties": {"a": {"$ref": "#/$defs/Port/properties/name"}}, "$defs": {"Port": PORT}}
     assert separated(given) == given
+
+
+@pytest.mark.parametrize("odd", ["#/anyOf/" + "9" * 5_000, "#/anyOf/²", "#/properties/0", "x", ""])
+def test_an_odd_reference_or_odd_names_raise_nothing(odd: str) -> None:
+    port: dict[str, object] = {"required": [{"a": 1}, 1, "name"], "properties": 0}
+    uses: dict[str, object] = {"$ref": "#/$defs/Port", "required": [0, "to"]}
+    lone: dict[str, object] = {"$ref": odd, "title": "t"}
+    given: dict[str, Any] = {
+        "type": "object",
+        "anyOf": [{"type": "object"}],
+        "properties": {"a": lone, "b": uses},
+        "$defs": {"Port": port},
+    }
+    schema = with_lone_references(given)
+    assert schema["properties"]["a"] == lone
+    assert at(schema, "b")["required"] == ["name", "to"]
+    assert strict_schema(given) is None
 
 
 def test_a_definition_that_holds_itself_ends() -> None:

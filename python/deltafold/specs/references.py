@@ -21,6 +21,9 @@ _PREFIX: Final = "#/$defs/"
 _ODD: Final = re.compile(r"[^\w.-]")
 """Characters that a reference would have to escape."""
 
+_INDEX: Final = re.compile("[0-9]{1,9}")
+"""Place in a list, as a reference writes it."""
+
 _VALUES: Final = frozenset({"const", "default", "enum", "examples"})
 """Keywords whose values are no schemas."""
 
@@ -33,29 +36,38 @@ _MOST_COPIED: Final = 20_000
 """Values after which no further definition is copied."""
 
 
-def target_of(root: Mapping[str, object], reference: str) -> Schema | None:
+def target_of(root: Mapping[str, object], reference: str) -> Mapping[str, object] | None:
     """Return the schema that a reference points to, None if the root has none there."""
-    place: object = root
-    for name in reference.removeprefix("#").split("/")[1:]:
+    start, *path = reference.split("/")
+    place: object = root if start == "#" else None
+    for name in path:
         if isinstance(place, list):
             items = cast("list[object]", place)
-            place = items[int(name)] if name.isdecimal() and int(name) < len(items) else None
+            place = items[int(name)] if _INDEX.fullmatch(name) and int(name) < len(items) else None
         else:
             members = json_object(place) or {}
             place = members.get(name.replace("~1", "/").replace("~0", "~"))
-    found = json_object(place)
-    return None if found is None else dict(found)
+    return json_object(place)
 
 
-def joined(target: Mapping[str, object], beside: Mapping[str, object]) -> Schema:
-    """Return the keywords of a definition, and those beside the reference, which count first."""
-    members = {**target, **beside}
-    base, added = json_object(target.get("properties")), json_object(beside.get("properties"))
+def beside(reference: Mapping[str, object]) -> Schema:
+    """Return the keywords beside a reference."""
+    return {name: value for name, value in reference.items() if name != "$ref"}
+
+
+def joined(target: Mapping[str, object], reference: Mapping[str, object]) -> Schema:
+    """Return the keywords of a definition, replaced by those beside a reference to it.
+
+    Names of properties and of required ones are those of both.
+    """
+    others = beside(reference)
+    members = {**target, **others}
+    base, added = json_object(target.get("properties")), json_object(others.get("properties"))
     if base and added:
         members["properties"] = {**base, **added}
     if required := json_array(target.get("required")):
-        names = [*required, *json_array(beside.get("required"))]
-        members["required"] = list(dict.fromkeys(cast("list[str]", names)))
+        names = [*required, *json_array(others.get("required"))]
+        members["required"] = list(dict.fromkeys(one for one in names if isinstance(one, str)))
     return members
 
 
@@ -126,18 +138,19 @@ class _Separation:
     def _copy(self, members: Mapping[str, object]) -> object:
         """Return the definition of a reference, joined with the keywords beside it."""
         target = target_of(self._root, str(members["$ref"])) or {}
-        target.pop("$defs", None)
-        return self._separate(joined(target, _without_reference(members)))
+        whole = joined(target, members)
+        whole.pop("$defs", None)
+        return self._separate(whole)
 
     def _name_of(self, members: Mapping[str, object]) -> str | None:
         """Return the name of the definition for a reference, None if it stays as it is."""
         reference = members.get("$ref")
         if not isinstance(reference, str):
             return None
-        beside = _without_reference(members)
-        if not beside and (reference == "#" or reference.startswith(_PREFIX)):
+        others = beside(members)
+        if not others and (reference == "#" or reference.startswith(_PREFIX)):
             return None
-        key = (reference, json.dumps(beside, sort_keys=True))
+        key = (reference, json.dumps(others, sort_keys=True, default=repr))
         if key not in self._names and target_of(self._root, reference) is not None:
             self._names[key] = self._new_name(_ODD.sub("_", reference.rpartition("/")[2]))
             self._waiting.append((self._names[key], members))
@@ -174,7 +187,3 @@ def _reached(schema: object, definitions: Mapping[str, object]) -> set[str]:
             reached.add(name)
             waiting += names_of_references(definitions.get(name))
     return reached
-
-
-def _without_reference(members: Mapping[str, object]) -> Schema:
-    return {name: value for name, value in members.items() if name != "$ref"}

@@ -168,7 +168,7 @@ class _Closing:
         target = target_of(self._root, schema["$ref"])
         if target is None:
             raise _OutsideSubsetError
-        return joined(target, {name: value for name, value in schema.items() if name != "$ref"})
+        return joined(target, schema)
 
 
 def _looks_around(name: str, value: object) -> bool:

@@ -86,7 +86,7 @@ def body_of(rendering: Rendering, config: OpenAIChatConfig) -> Object:
 
 
 def _with_lone_references(body: Object) -> Object:
-    """Return a body in whose schemas nothing stands beside a reference."""
+    """Return a body whose schemas have no keyword beside a reference."""
     body = _changed_schema(body, "response_format", "json_schema", "schema")
     given_tools = cast("list[Object]", body.get("tools", []))
     tools = [_changed_schema(tool, "function", "parameters") for tool in given_tools]

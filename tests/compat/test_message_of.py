@@ -1,15 +1,17 @@
 """The message beside the objects of an accelerated client, while they pass and after the end."""
 
 import asyncio
+import json
 from typing import Any, Final
 
+import anthropic
 import pytest
 
 from corpus import FIXTURES
 from deltafold import compat
 from deltafold.compat import anthropic as compat_anthropic
 from deltafold.compat import openai as compat_openai
-from sdk_clients import anthropic_client, async_openai_client, openai_client
+from sdk_clients import anthropic_client, async_anthropic_client, async_openai_client, openai_client
 
 CALL: Final = (FIXTURES / "openai-chat/tool-call/wire.sse").read_bytes()
 TEXT: Final = (FIXTURES / "anthropic-messages/text/wire.sse").read_bytes()
@@ -34,6 +36,75 @@ def test_the_call_of_a_cut_answer_may_not_run() -> None:
     with pytest.raises(Exception, match="stopped"):
         list(stream)
     assert not compat.message_of(stream).runnable_tool_calls
+
+
+def typed(**event: Any) -> bytes:  # noqa: ANN401 - JSON
+    return b"event: %b\ndata: %b\n\n" % (event["type"].encode(), json.dumps(event).encode())
+
+
+START: Final[dict[str, Any]] = {
+    "id": "m",
+    "type": "message",
+    "role": "assistant",
+    "model": "c",
+    "content": [],
+}
+TOOL: Final[dict[str, Any]] = {"type": "tool_use", "id": "t", "name": "pay", "input": {}}
+WHOLE_CALL: Final = (
+    typed(type="message_start", message=START)
+    + typed(type="content_block_start", index=0, content_block=TOOL)
+    + typed(
+        type="content_block_delta",
+        index=0,
+        delta={"type": "input_json_delta", "partial_json": '{"n": 1}'},
+    )
+    + typed(type="content_block_stop", index=0)
+)
+"""An answer that ends behind a whole call, without a word about its end."""
+
+
+def whole_call(failure: Exception | None = None) -> Any:  # noqa: ANN401 - a stream of the SDK
+    client = compat_anthropic.accelerate(anthropic_client([WHOLE_CALL], failure))
+    return client.messages.create(model="m", max_tokens=9, messages=[], stream=True)
+
+
+def refused(stream: object) -> bool:
+    """Return whether the message has the call, and forbids it."""
+    message = compat.message_of(stream)
+    return not message.runnable_tool_calls and list(message.not_runnable) == ["t"]
+
+
+@pytest.mark.parametrize("failure", [None, ConnectionResetError("reset")], ids=["cut", "reset"])
+def test_a_whole_call_of_an_answer_that_broke_off_may_not_run(failure: Exception | None) -> None:
+    stream = whole_call(failure)
+    with pytest.raises((ConnectionResetError, anthropic.APIConnectionError)):
+        list(stream)
+    assert refused(stream)
+
+
+def test_a_whole_call_of_a_stream_that_was_left_may_not_run() -> None:
+    with whole_call() as stream:
+        for event in stream:
+            if event.type == "content_block_stop":
+                break
+    assert refused(stream)
+    unread = whole_call()
+    unread.close()
+    assert not compat.message_of(unread).parts
+
+
+def test_a_whole_call_of_an_awaited_stream_that_was_left_may_not_run() -> None:
+    async def left() -> object:
+        client = compat_anthropic.accelerate(async_anthropic_client([WHOLE_CALL]))
+        async with await client.messages.create(
+            model="m", max_tokens=9, messages=[], stream=True
+        ) as stream:
+            async for event in stream:
+                if event.type == "content_block_stop":
+                    break
+        return stream
+
+    assert refused(asyncio.run(left()))
 
 
 def test_an_asynchronous_stream_has_a_message_too() -> None:

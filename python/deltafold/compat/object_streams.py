@@ -47,6 +47,7 @@ class Reading(Generic[ObjectT]):
     Attributes:
         framing: the framing of the body, as `EventFramer` calls it.
         fold: folds the same bytes; None if the dialect is unknown.
+        begun: whether the iteration has begun.
         ended: whether the event that ends the stream was read.
     """
 
@@ -57,6 +58,7 @@ class Reading(Generic[ObjectT]):
         self.fold: Fold | None = None
         if dialect is not None:
             self.fold = Fold(dialect, ends_without_reason=ends_without_reason)
+        self.begun: bool = False
         self.ended: bool = False
         self._framer = EventFramer(self.framing)
         self._empty = True
@@ -97,6 +99,11 @@ class Reading(Generic[ObjectT]):
     def end(self, failure: Exception | None) -> None:
         """Note that the iteration has ended, or failed."""
 
+    def settle(self) -> None:
+        """End the message of a stream that failed or was left: its calls may not run."""
+        if self.fold is not None:
+            self.fold.close()
+
     def failure(self, failure: Exception) -> Exception:
         """Return the exception to raise for a failure of the transport."""
         return failure
@@ -124,9 +131,7 @@ class PassedObjects(Reading[ObjectT]):
         yield cast("ObjectT", chunk)
 
     def finish(self) -> Iterator[ObjectT]:
-        """End the fold; a cut is in the message alone, because nothing here has read it."""
-        if self.fold is not None:
-            self.fold.close()
+        """Yield nothing, and raise nothing: a cut is in the message alone."""
         return iter(())
 
     def read(self, event: bytes, data: bytes) -> Skipped:  # noqa: ARG002 - no bytes come here
@@ -252,6 +257,7 @@ class AsyncObjectStream(_Read[ObjectT]):
 def objects_of(reading: Reading[ObjectT], source: Source) -> Generator[ObjectT]:
     """Yield the objects of a source, then close it."""
     try:
+        reading.begun = True
         reading.begin()
         while not reading.ended:
             try:
@@ -272,6 +278,7 @@ def objects_of(reading: Reading[ObjectT], source: Source) -> Generator[ObjectT]:
         reading.end(failure)
         raise
     finally:
+        reading.settle()
         source.close()
 
 
@@ -280,6 +287,7 @@ async def async_objects_of(
 ) -> AsyncGenerator[ObjectT]:
     """Yield the objects of a source, then close it."""
     try:
+        reading.begun = True
         reading.begin()
         while not reading.ended:
             try:
@@ -302,4 +310,5 @@ async def async_objects_of(
         reading.end(failure)
         raise
     finally:
+        reading.settle()
         await source.close()

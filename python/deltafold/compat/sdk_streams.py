@@ -8,15 +8,14 @@ can read is refused, or left as it is.
 """
 
 from collections.abc import (
-    AsyncGenerator,
     AsyncIterable,
     Awaitable,
     Callable,
     Container,
-    Generator,
     Iterable,
     Mapping,
 )
+from contextlib import suppress
 from inspect import iscoroutinefunction
 from typing import Any, Final, TypeVar, cast
 
@@ -97,9 +96,7 @@ def with_faster_streams(
         if isinstance(result, kinds) and _refusal(result, decoders) is None:
             reading = reading_of(result)
             if reading is not None:
-                held: Any = result
-                held._iterator = _iterator(result, reading)
-                setattr(held, _READING, reading)
+                _make_faster(result, reading)
         return result
 
     def send(*arguments: object, **options: object) -> object:
@@ -111,12 +108,40 @@ def with_faster_streams(
     held.request = asend if iscoroutinefunction(request) else send
 
 
+def _make_faster(stream: object, reading: Reading[object]) -> None:
+    """Give a stream of an SDK our iterator, which ends when the stream is closed."""
+    held: Any = stream
+    close = held.close
+    if isinstance(stream, AsyncIterable):
+        awaited = async_objects_of(reading, async_source_of(cast("object", stream)))
+
+        async def aclose() -> None:
+            if reading.begun:
+                with suppress(RuntimeError):  # another task reads
+                    await awaited.aclose()
+            await close()
+
+        held._iterator, held.close = awaited, aclose
+    else:
+        objects = objects_of(reading, source_of(stream))
+
+        def closed() -> None:
+            if reading.begun:
+                with suppress(ValueError):  # another thread reads
+                    objects.close()
+            close()
+
+        held._iterator, held.close = objects, closed
+    setattr(held, _READING, reading)
+
+
 def message_of(stream: object) -> "data_types.Message":
     """Return the message of everything that a stream has received so far.
 
     The stream is one of an accelerated client, the helper that its SDK makes of one, or what
-    `chunks`, `events` and `frames` return. It can be asked while its objects pass and after its
-    end, for the calls that may run, the usage, the warnings and the reason of a cut.
+    `chunks`, `events` and `frames` (with a dialect) return. The message has the usage, the warnings
+    and the calls. Ask it for calls to run after the end alone: only the end of an answer tells
+    whether it was whole. A stream that failed, or was closed before its end, has none.
 
     >>> client = deltafold.compat.openai.accelerate(openai.OpenAI())
     >>> stream = client.chat.completions.create(model="gpt-5", messages=messages, stream=True)
@@ -147,14 +172,6 @@ def _holds_objects(stream: object) -> bool:
     return isinstance(stream, Iterable | AsyncIterable) and not (
         is_other or is_response or is_model
     )
-
-
-def _iterator(
-    stream: object, reading: Reading[object]
-) -> Generator[object] | AsyncGenerator[object]:
-    if isinstance(stream, AsyncIterable):
-        return async_objects_of(reading, async_source_of(cast("object", stream)))
-    return objects_of(reading, source_of(stream))
 
 
 def _refusal(stream: object, decoders: Container[str]) -> str | None:

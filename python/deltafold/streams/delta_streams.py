@@ -14,7 +14,7 @@ Laws:
   folded in and raised again.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Generic, Self, TypeVar, Unpack, cast
 
@@ -25,7 +25,7 @@ from deltafold.errors.model_error import ModelError
 from deltafold.message import data_types
 from deltafold.message.notebook import stream_html
 from deltafold.streams.core import CallContext, DecoderOptions, ForeignCall, Status
-from deltafold.streams.first_events import named_by_first
+from deltafold.streams.first_events import dialect_of_event, name_by_first
 from deltafold.streams.readers import (
     AsyncReader,
     AsyncTee,
@@ -352,9 +352,17 @@ def _dialect(response: object, source: Source) -> str:
     except UnknownDialectError:
         if not source.lines or isinstance(response, bytes | bytearray | memoryview):
             raise
-    named, chunks = named_by_first(source.chunks)
-    source.chunks = cast("Iterator[bytes]", chunks)
-    return named
+    return name_by_first(source)
+
+
+def _dialect_of_list(response: object) -> str:
+    """Return the dialect of an SDK's response, else that of the first event of a list."""
+    try:
+        return dialect_of(response)
+    except UnknownDialectError:
+        if not isinstance(response, list | tuple) or not response:
+            raise  # nothing can be awaited here
+    return dialect_of_event(cast("Sequence[object]", response)[0])
 
 
 def astream(
@@ -367,6 +375,9 @@ def astream(
 ) -> AsyncDeltaStream:
     """Await a response that another client has opened; the asynchronous form of `stream()`.
 
+    Without a dialect it looks at the first event of a list alone, because nothing can be awaited at
+    the call.
+
     >>> async with deltafold.astream([body], "openai-chat") as stream:
     ...     message = await stream.final_message()
     """
@@ -375,5 +386,5 @@ def astream(
     async def opened() -> AsyncSource:
         return source
 
-    named, call = dialect or dialect_of(response), ForeignCall(response)
+    named, call = dialect or _dialect_of_list(response), ForeignCall(response)
     return AsyncDeltaStream(opened, named, error_mapper=error_mapper, tee=tee, call=call, **options)

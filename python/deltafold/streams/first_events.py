@@ -1,18 +1,18 @@
 """The protocol of events that another package has parsed, by the first of them.
 
-In: an event: an object of an SDK, a dict of the wire, or an object with the same attributes.  Out:
-the name of its dialect.
+In: an object of an SDK, a dict of the wire, or an object with the same attributes.  Out: the name
+of its dialect.
 
 Law: the class of an SDK's object decides, else the members that `detect` knows.
 """
 
-from collections.abc import Iterator
 from itertools import chain
 from typing import Final
 
 from deltafold._core import detect_dialects
 from deltafold.contract.event_objects import json_of_event
 from deltafold.contract.exceptions import UnknownDialectError
+from deltafold.transports.sources import Source
 
 _MODULES: Final = (
     ("openai.types.chat", "openai-chat"),
@@ -45,15 +45,23 @@ def dialect_of_event(event: object) -> str:
     return found[0]
 
 
-def named_by_first(chunks: Iterator[object]) -> tuple[str, Iterator[object]]:
-    """Return the dialect of the first event, and all events.
+def name_by_first(source: Source) -> str:
+    """Return the dialect of the first event of a source, which keeps all its events.
+
+    A source whose first item does not determine the dialect is closed: a caller that names the
+    dialect and passes the same iterator again must not lose its first item without a word.
 
     Raises:
         UnknownDialectError: the first item does not determine the dialect, or there is none.
     """
-    for first in chunks:
-        return dialect_of_event(first), chain((first,), chunks)
-    raise UnknownDialectError(_UNNAMED)
+    try:
+        first = next(source.chunks, b"")
+        named = dialect_of_event(first)
+    except BaseException:
+        source.close()
+        raise
+    source.chunks = chain((first,), source.chunks)
+    return named
 
 
 _UNNAMED: Final = (

@@ -2,6 +2,7 @@
 
 import json
 import re
+from base64 import b64decode
 from collections.abc import Callable
 from operator import attrgetter
 from typing import Any, Final, cast
@@ -71,6 +72,12 @@ def of_bedrock(body: bytes) -> list[object]:
     return [{name.decode(): json.loads(data)} for name, data in framer.feed(body)]
 
 
+def of_bedrock_invoke(body: bytes) -> list[object]:
+    """Return the dicts that boto3 yields, whose bytes it has read from base64."""
+    payloads = [json.loads(data) for _, data in EventFramer("aws-event-stream").feed(body)]
+    return [{"chunk": {"bytes": b64decode(one["bytes"])}} for one in payloads if "bytes" in one]
+
+
 SDKS: Final[dict[str, Callable[[bytes], list[object]]]] = {
     "openai-chat": of_openai_chat,
     "openai-responses": of_openai_responses,
@@ -80,6 +87,7 @@ SDKS: Final[dict[str, Callable[[bytes], list[object]]]] = {
     "ollama": of_ollama,
     "cohere-chat": of_cohere,
     "bedrock-converse": of_bedrock,
+    "bedrock-invoke": of_bedrock_invoke,
 }
 
 LOST: Final = {

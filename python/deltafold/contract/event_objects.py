@@ -35,7 +35,7 @@ def json_of_event(event: object, place: int) -> str:
         place: the number of events and chunks before it, for the error.
 
     Raises:
-        TypeError: the object is no event.
+        TypeError: the object is neither a dict nor one with attributes.
     """
     if type(event).__name__ == "CompletionEvent":  # of mistralai, whose chunk is inside
         event = cast("object", getattr(event, "data", event))

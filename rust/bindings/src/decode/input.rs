@@ -1,9 +1,9 @@
-//! `Input`: what a decoder is fed, bytes of a body or one event that another package has parsed.
+//! `Input`: bytes of a body, or one event that another package has parsed.
 //!
 //! In: `bytes` and its relatives; a dict of the wire, an object of an SDK, or any object with the same attributes.  Out: a byte
 //! slice, or a frame.
 //!
-//! Law: bytes cost what they cost without events.
+//! Law: a chunk of bytes is never looked at as an event, so that it costs one check of its type.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -18,7 +18,7 @@ use crate::support::bytes::bytes_of;
 use crate::support::imports::JSON_OF_EVENT;
 use crate::support::plain_json;
 
-/// What a decoder is fed.
+/// Input of a decoder.
 #[derive(Clone, Copy)]
 pub(crate) enum Input<'a> {
     Bytes(&'a [u8]),
@@ -28,7 +28,7 @@ pub(crate) enum Input<'a> {
 /// The feeds of one decoder.
 pub(crate) struct Feeds {
     dialect: &'static str,
-    /// The number of feeds so far; an error names the place of what it refuses.
+    /// The number of feeds so far, for the error of an object that is no event.
     count: AtomicUsize,
 }
 
@@ -49,32 +49,43 @@ impl Feeds {
         if let Some(bytes) = bytes_of(data)? {
             return f(Input::Bytes(bytes.as_bytes()));
         }
-        let (name, json) = self.event_of(data, count)?;
-        f(Input::Event(frame_of(name.as_bytes(), &json)))
+        let event = self.event_of(data, count)?;
+        f(Input::Event(event.frame()))
     }
 
-    /// Return the name of an event, and its JSON.
     #[cold]
-    fn event_of(&self, data: &Bound<'_, PyAny>, place: usize) -> PyResult<(String, Vec<u8>)> {
-        // In Bedrock's protocols an event is a dict with one member, which has the name of the event.
+    fn event_of(&self, data: &Bound<'_, PyAny>, place: usize) -> PyResult<Event> {
+        // In Bedrock's protocols an event is a dict with one member, which has the name of the event or of the exception.
         if find(self.dialect).is_some_and(|row| row.framing == Framing::AwsEventStream)
             && let Ok(members) = data.cast::<PyDict>()
             && let Some((name, inner)) = members.iter().next()
             && members.len() == 1
-            && let Ok(name) = name.extract()
+            && let Ok(name) = name.extract::<String>()
         {
-            return Ok((name, json_of(&inner, place)?));
+            let fails = name.ends_with("Exception");
+            return Ok(Event { name, json: json_of(&inner, place)?, fails });
         }
-        named(data, place)
+        let (name, json) = named(data, place)?;
+        Ok(Event { name, json, fails: false })
     }
 }
 
-/// Return the frame of an event.  A failure of Bedrock's protocols is named by its exception.
-fn frame_of<'a>(name: &'a [u8], data: &'a [u8]) -> Frame<'a> {
-    if name.ends_with(b"Exception") {
-        return Frame::Failure { code: name, message: b"", data };
+/// Event that another package has parsed.
+struct Event {
+    name: String,
+    json: Vec<u8>,
+    /// The event is a failure.
+    fails: bool,
+}
+
+impl Event {
+    fn frame(&self) -> Frame<'_> {
+        let (name, data) = (self.name.as_bytes(), &*self.json);
+        if self.fails {
+            return Frame::Failure { code: name, message: b"", data };
+        }
+        Frame::Event { name, data, offset: 0, closed: true, wire: b"" }
     }
-    Frame::Event { name, data, offset: 0, closed: true, wire: b"" }
 }
 
 /// Return the type of an event, which is also the name of its frame on the wire, and its JSON.
@@ -87,7 +98,7 @@ fn named(event: &Bound<'_, PyAny>, place: usize) -> PyResult<(String, Vec<u8>)> 
         let name = members.get_item(kind)?.map(text).unwrap_or_default();
         return Ok((name, json_of(event, place)?));
     }
-    // Texts that are no UTF-8 have an error here.
+    // The serializer refuses texts with lone surrogates, which the other way writes.
     if let Some(serializer) = own_serializer(event)?
         && let Ok(json) = json_of_model(event, &serializer)
     {

@@ -1,6 +1,6 @@
 """Admission: who may call the gateway, before the body of a request is read.
 
-In: the head of a request.  Out: the owner of what the request stores, or a refusal.
+In: the head of a request.  Out: the owner of the responses that the request stores, or a refusal.
 
 Laws: without a hook that authenticates, only programs and pages of this machine are answered: the
 client's address, the name in `Host` and the `Origin` of a page are those of this machine, because a
@@ -61,7 +61,7 @@ class Admission:
         self._origins = frozenset(origin.lower().rstrip("/") for origin in allowed_origins)
 
     async def owner(self, request: Request) -> str:
-        """Admit a request, and return the owner of what it stores.
+        """Admit a request, and return the owner of the responses that it stores.
 
         Raises:
             ModelError: the request is refused.
@@ -114,8 +114,8 @@ def is_local(request: Request) -> bool:
 def is_name_of_this_machine(host: str | None) -> bool:
     """Return whether a host is a loopback address or a name that leads to this machine alone.
 
-    A name without a dot is one of the local network or of `/etc/hosts`: nobody owns such a domain,
-    so no other site can let it lead here.
+    A name without a dot is one of the local network or of `/etc/hosts`. No other site can register
+    such a domain.
 
     >>> is_name_of_this_machine("127.0.0.1"), is_name_of_this_machine("example.org")
     (True, False)

@@ -32,8 +32,8 @@ from deltafold.compat.object_streams import (
     parse_json,
 )
 from deltafold.compat.sdk_streams import SSE_DECODERS, opened, with_faster_streams
-from deltafold.contract.kinds import ErrorCode
 from deltafold.errors.model_error import ModelError
+from deltafold.errors.sdk_exceptions import sdk_exception
 
 __all__ = ["accelerate", "events"]
 
@@ -170,10 +170,7 @@ class _Reading(Reading[ObjectT]):
         return found
 
     def cut(self, error: ModelError) -> Exception:
-        request = self._response.request
-        if error.code is ErrorCode.CONNECTION_LOST:
-            return anthropic.APIConnectionError(message=error.message, request=request)
-        return anthropic.APIError(error.message, request, body=error.body)
+        return sdk_exception(error, "anthropic", str(self._response.request.url))
 
     def _error(self, data: bytes) -> Exception:
         body: object = data.decode()

@@ -28,8 +28,8 @@ from deltafold.compat.object_streams import (
     parse_json,
 )
 from deltafold.compat.sdk_streams import SSE_DECODERS, opened, with_faster_streams
-from deltafold.contract.kinds import ErrorCode
 from deltafold.errors.model_error import ModelError
+from deltafold.errors.sdk_exceptions import sdk_exception
 
 __all__ = ["accelerate", "chunks", "events"]
 
@@ -137,13 +137,6 @@ def _reading_of(
     return None
 
 
-def stream_failure(error: ModelError, request: Any) -> openai.APIError:  # noqa: ANN401 - of httpx or httpx2
-    """Return the SDK's exception for a failure of a stream whose status was good."""
-    if error.code is ErrorCode.CONNECTION_LOST:
-        return openai.APIConnectionError(message=error.message, request=request)
-    return openai.APIError(error.message, request, body=error.body)
-
-
 class _Reading(Reading[ObjectT]):
     def __init__(
         self,
@@ -182,7 +175,7 @@ class _Reading(Reading[ObjectT]):
         return failure
 
     def cut(self, error: ModelError) -> Exception:
-        return stream_failure(error, self._request)
+        return sdk_exception(error, "openai", str(self._request.url))
 
     def _error(self, error: object) -> openai.APIError:
         text = member(error, "message")

@@ -18,7 +18,7 @@ survives pickling. `retryable` describes the failure; it does not consider text 
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from deltafold.contract.exceptions import DeltafoldError
 from deltafold.contract.foreign_text import printable
@@ -26,6 +26,9 @@ from deltafold.contract.kinds import ErrorCode
 from deltafold.errors.causes import DNS_FAILURE, REFUSED, UNTRUSTED
 from deltafold.errors.mapper import RETRYABLE, ErrorFields
 from deltafold.message import data_types
+
+if TYPE_CHECKING:
+    from deltafold.errors.sdk_exceptions import SdkName
 
 _ADVICE: Final[Mapping[ErrorCode, str]] = {
     ErrorCode.AUTHENTICATION: "check the API key and the account it belongs to",
@@ -139,6 +142,31 @@ class ModelError(DeltafoldError):
         if self.code is ErrorCode.CONNECTION_LOST:
             advice = _ADVICE_OF_NO_CONNECTION.get(self.provider_code or "", advice)
         return printable(f"{self.code}: {message or 'no message'}{context}; {advice}")
+
+    def as_sdk(self, package: "SdkName") -> Exception:
+        """Return the failure as the exception that an SDK raises for it, for code that retries.
+
+        That is the cause of this error where it is an exception of the SDK. Else it is made: an
+        `APITimeoutError`, an `APIConnectionError`, or the class of the status. An error that came
+        within a stream has the class and the status that the provider documents for its kind.
+
+        >>> try:
+        ...     answer = model.send_message_sync("Hello")
+        ... except ModelError as error:
+        ...     raise error.as_sdk("openai") from error
+
+        Args:
+            package: "openai" or "anthropic".
+
+        Raises:
+            MisuseError: the SDK is not installed.
+        """
+        from deltafold.errors.sdk_exceptions import sdk_exception, sdk_of  # noqa: PLC0415 - rare
+
+        cause = self.__cause__
+        if isinstance(cause, Exception) and sdk_of(cause) == package:
+            return cause
+        return sdk_exception(self, package)
 
     def __reduce__(
         self,

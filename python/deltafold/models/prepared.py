@@ -20,6 +20,7 @@ from deltafold.dialects import Dialect
 from deltafold.dialects.refused_replay import REPAIRED, without_refused
 from deltafold.dialects.settings import ModelConfig
 from deltafold.errors.mapper import ErrorFields, ErrorMapper
+from deltafold.errors.sdk_exceptions import SdkName, sdk_of
 from deltafold.message.messages import Message
 from deltafold.models import background, call_log, continuation
 from deltafold.models.call_inputs import CallFacts, Telemetry
@@ -31,7 +32,7 @@ from deltafold.specs.tool_specs import ToolSpec
 from deltafold.streams.core import CallContext, CallerError, DecoderOptions, M, Observer
 from deltafold.streams.output_streams import Expected
 from deltafold.transports.requests import PreparedRequest
-from deltafold.transports.secrets import Redactor
+from deltafold.transports.secrets import Redactor, shown_url
 from deltafold.transports.sources import AsyncSource, Source
 
 INCLUDED_LOGPROBS: Final = "message.output_text.logprobs"
@@ -139,6 +140,14 @@ class Prepared(CallContext):
             self.written.tools,
             self.metadata,
         )
+
+    def called_sdk(self) -> tuple[SdkName, str] | None:
+        """Return the SDK whose client sends the call, and the address without secrets."""
+        package = None if self.caller.sdk is None else sdk_of(self.caller.client)
+        if package is None:
+            return None
+        base = str(getattr(self.caller.client, "base_url", ""))
+        return package, shown_url(f"{base.rstrip('/')}{self.request.path}")
 
     def begin(self) -> Observer | None:
         """Return the observer of the call; None if only its failure or its warnings count."""

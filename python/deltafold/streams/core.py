@@ -46,10 +46,16 @@ from deltafold.streams.call_facts import call_facts, cost_of_answer
 from deltafold.transports.headers import RawHeaders
 from deltafold.transports.response_info import ResponseHook, ResponseInfo
 from deltafold.transports.responses import http_response
-from deltafold.transports.secrets import NOTHING_TO_REDACT, Redactor, secrets_of_response
+from deltafold.transports.secrets import (
+    NOTHING_TO_REDACT,
+    Redactor,
+    secrets_of_response,
+    shown_url,
+)
 from deltafold.transports.sources import AsyncSource, Source
 
 if TYPE_CHECKING:
+    from deltafold.errors.sdk_exceptions import SdkName
     from deltafold.message.notebook import LiveDisplay
 
 M = TypeVar("M", "data_types.Message", None)
@@ -142,6 +148,10 @@ class CallContext:
         """Return the redactor of the call's secrets; it is needed after a failure."""
         return NOTHING_TO_REDACT
 
+    def called_sdk(self) -> "tuple[SdkName, str] | None":
+        """Return the SDK whose client was called, and the address; None for other clients."""
+        return None
+
     def joined(self, message: M) -> "M | data_types.Message":
         """Join the message of the call, None if it has none, to the answer that it continues."""
         return message
@@ -163,6 +173,16 @@ class ForeignCall(CallContext):
     def redactor(self) -> Redactor:
         """Return the redactor of the secrets of the response's request."""
         return Redactor(secrets_of_response(http_response(self._response)))
+
+    def called_sdk(self) -> "tuple[SdkName, str] | None":
+        """Return the SDK of the response, and the address that was called."""
+        from deltafold.errors.sdk_exceptions import sdk_of  # noqa: PLC0415 - after a failure alone
+
+        package = sdk_of(self._response)
+        if package is None:
+            return None
+        request = getattr(http_response(self._response), "request", None)
+        return package, shown_url(str(getattr(request, "url", "")))
 
 
 _OK: Final = 200
@@ -469,13 +489,24 @@ class StreamCore:
             dialect, redacted = self.decoder.dialect, self.redactor.content
             excerpt = excerpts.excerpt_of(recent.read, recent.tail(), dialect, redacted)
             excerpts.explain(error, excerpt)
-        error.__cause__ = self._cause
+        error.__cause__ = self._cause_of(error)
         error.warnings = [*map(dict, self.call.notes), *error.warnings]
         if error.partial_message is not None:
             error.partial_message = self._with_facts(error.partial_message)
         else:
             error.partial_message = self.call.joined(None)
         return error
+
+    def _cause_of(self, error: ModelError) -> Exception | None:
+        """Return the exception of the client; one of its SDK, if a client of an SDK was called."""
+        called = self.call.called_sdk()
+        if called is None or error.code is ErrorCode.CANCELLED:
+            return self._cause
+        # A stream that ends well needs no such exception.
+        from deltafold.errors.sdk_exceptions import sdk_cause  # noqa: PLC0415 - as said
+
+        package, url = called
+        return sdk_cause(error, package, self.redactor.text(url), self._cause)
 
     def _with_facts(self, message: "data_types.Message") -> "data_types.Message":
         """Add the facts about the call of a Model; bytes that no Model requested have none."""

@@ -8,18 +8,15 @@ the `__cause__` of the exception is the `ModelError`. An answer without its end 
 answer that has begun is not safe to ask for again.
 """
 
-import json
-from typing import Final
+from typing import Final, cast
 
-import httpx2
 import openai
 from agents.exceptions import ModelBehaviorError
 from agents.retry import ModelRetryAdvice, ModelRetryNormalizedError
 
-from deltafold.compat.object_streams import member
-from deltafold.compat.openai import stream_failure
 from deltafold.contract.kinds import ErrorCode
 from deltafold.errors.model_error import ModelError
+from deltafold.errors.sdk_exceptions import sdk_exception
 from deltafold.integrations.failed import as_class
 
 
@@ -28,19 +25,6 @@ class DeltafoldBehaviorError(ModelError, ModelBehaviorError):
 
 
 _BEHAVIOR: Final = frozenset({ErrorCode.CONNECTION_LOST, ErrorCode.PROTOCOL_ERROR})
-
-_FIRST_ERROR_STATUS: Final = 400
-_FIRST_SERVER_STATUS: Final = 500
-
-_BY_STATUS: Final[dict[int, type[openai.APIStatusError]]] = {
-    400: openai.BadRequestError,
-    401: openai.AuthenticationError,
-    403: openai.PermissionDeniedError,
-    404: openai.NotFoundError,
-    409: openai.ConflictError,
-    422: openai.UnprocessableEntityError,
-    429: openai.RateLimitError,
-}
 
 
 def exception_of(error: ModelError) -> openai.APIError | DeltafoldBehaviorError:
@@ -51,16 +35,7 @@ def exception_of(error: ModelError) -> openai.APIError | DeltafoldBehaviorError:
     """
     if error.code in _BEHAVIOR and has_begun(error):
         return as_class(error, DeltafoldBehaviorError)
-    request = httpx2.Request("POST", "")
-    if error.code is ErrorCode.TIMEOUT and error.status is None:
-        return openai.APITimeoutError(request)
-    status = error.status
-    if status is None or status < _FIRST_ERROR_STATUS:
-        return stream_failure(error, request)
-    other = openai.InternalServerError if status >= _FIRST_SERVER_STATUS else openai.APIStatusError
-    kind = _BY_STATUS.get(status, other)
-    response = httpx2.Response(status, headers=_headers(error), request=request)
-    return kind(f"Error code: {status} - {error.message}", response=response, body=_body(error))
+    return cast("openai.APIError", sdk_exception(error, "openai"))
 
 
 def model_error_of(error: BaseException) -> ModelError | None:
@@ -69,25 +44,6 @@ def model_error_of(error: BaseException) -> ModelError | None:
         if isinstance(one, ModelError):
             return one
     return None
-
-
-def _headers(error: ModelError) -> dict[str, str]:
-    headers: dict[str, str] = {}
-    if error.http_request_id is not None:
-        headers["x-request-id"] = error.http_request_id
-    if error.retry_after is not None:
-        headers["retry-after"] = str(error.retry_after)
-    return headers
-
-
-def _body(error: ModelError) -> object:
-    """Return the error object in the body of a response, as the SDK does."""
-    try:
-        body: object = json.loads(error.body or "null")
-    except ValueError:
-        return error.body
-    failure = member(body, "error")
-    return body if failure is None else failure
 
 
 def has_begun(error: ModelError) -> bool:

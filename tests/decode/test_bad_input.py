@@ -310,7 +310,8 @@ def test_unknown_event_types_are_noted_once_a_name() -> None:
 def test_the_name_of_an_unknown_type_is_shown_in_part() -> None:
     body = message_start() + anthropic("x" * 1_000_000) + message_end()
     deltas, _ = decode(ANTHROPIC, [body])
-    [warning] = deltas[-1].warnings
+    [warning, empty] = deltas[-1].warnings
+    assert empty["code"] == "empty_answer"
     assert len(str(warning["message"])) < 200
 
 

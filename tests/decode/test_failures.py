@@ -528,9 +528,12 @@ def test_alternatives_of_tokens_stay_beside_their_tokens() -> None:
     assert message.meta.logprobs.to_dict() == {"tokens": ["Hi"], "logprobs": [-0.5], "top": [top]}
 
 
-def test_logprobs_that_nobody_asked_for_cost_nothing() -> None:
+def test_logprobs_that_nobody_asked_for_are_a_warning_alone() -> None:
     body = spoken("Hi", ("Hi", -0.5)) + finish("stop") + DONE
     deltas, message = everywhere(CHAT, body)
     plain, _ = everywhere(CHAT, said("Hi") + finish("stop") + DONE)
-    assert deltas == plain
+    assert deltas[:-1] == plain[:-1]
     assert message.meta.logprobs is None
+    (warning,) = message.meta.warnings
+    assert warning["code"] == "unread_logprobs"
+    assert "logprobs=True" in str(warning["message"])

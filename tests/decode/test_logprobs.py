@@ -3,6 +3,7 @@
 import json
 import math
 import pickle
+from typing import Any
 
 import pytest
 from pydantic import BaseModel, ValidationError
@@ -337,3 +338,48 @@ def test_json_that_is_none() -> None:
             Logprobs.from_json(text_of_nothing)
     with pytest.raises(TypeError, match="int"):
         Logprobs.from_json(1)  # type: ignore[arg-type]
+
+
+def spelled(token: str, octets: list[int] | None) -> Wire:
+    return entry(token, -0.5, bytes=octets)
+
+
+# A wave, whose bytes two tokens share, under the texts that servers write for such tokens.
+HALVES = [
+    spelled("bytes:\\xf0\\x9f\\x8c", [240, 159, 140]),
+    spelled("\ufffd", [138]),
+    spelled("<0x0A>", [10]),
+    spelled("", [226]),
+    spelled("é", [195, 169]),
+    spelled("plain", None),
+]
+
+
+@pytest.mark.parametrize("separators", [(",", ":"), (", ", ": ")])
+def test_a_token_that_ends_inside_a_character_keeps_its_bytes(separators: tuple[str, str]) -> None:
+    other = {"token": "\ufffd", "logprob": -1.0, "bytes": [139]}
+    top = {**spelled("\ufffd", [138]), "top_logprobs": [other]}
+    choice = {"index": 0, "delta": {"content": "x"}, "logprobs": {"content": [*HALVES, top]}}
+    event = {"id": "c", "object": "chat.completion.chunk", "model": "m", "choices": [choice]}
+    text = json.dumps(event, separators=separators, ensure_ascii=False)
+    done = json.dumps({**event, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+    body = f"data: {text}\n\ndata: {done}\n\ndata: [DONE]\n\n".encode()
+    message = deltafold.fold(body, "openai-chat", logprobs=True)
+    logprobs = message.meta.logprobs
+    assert logprobs is not None
+    octets = [b"\xf0\x9f\x8c", b"\x8a", b"\n", b"\xe2", "é".encode(), b"plain", b"\x8a"]
+    assert logprobs.token_bytes == octets
+    assert logprobs.to_dict()["bytes"] == [
+        [240, 159, 140], [138], [10], [226], None, None, [138]
+    ]  # fmt: skip
+    assert Logprobs.from_json(logprobs.to_json()) == logprobs
+    written: Any = deltafold.encode_message(message, "openai-chat").json
+    content = written["choices"][0]["logprobs"]["content"]
+    assert [bytes(one["bytes"]) for one in content] == octets
+    assert content[-1]["top_logprobs"][0]["bytes"] == [139]
+
+
+def test_the_bytes_of_a_wire_form_are_checked() -> None:
+    wire = {"tokens": ["a"], "logprobs": [-1.0], "bytes": [[256]]}
+    with pytest.raises(ContractError, match=r"bytes\[0\]"):
+        Logprobs.from_dict(wire)

@@ -17,6 +17,7 @@ from deltafold import (
     DeltaKind,
     ErrorCode,
     FinishReason,
+    Logprobs,
     MessageDelta,
     Usage,
 )
@@ -85,7 +86,7 @@ ROWS: list[tuple[DeltaKind, Wire, Wire]] = [
             "part_index": 0,
             "annotations": [{"n": 1}],
             "refusal": True,
-            "logprobs": {"tokens": ["a"], "logprobs": [-0.5]},
+            "logprobs": Logprobs.from_dict({"tokens": ["a"], "logprobs": [-0.5]}),
             "provider_state": STATE,
         },
     ),

@@ -394,7 +394,7 @@ def _fold_text(fold: _Fold, delta: MessageDelta) -> None:
         part = found
     part.append(delta)
     if delta.logprobs is not None:
-        fold.logprobs.append(delta.logprobs)
+        fold.logprobs.append(delta.logprobs.to_dict())
 
 
 def _check_opens(fold: _Fold, delta: MessageDelta) -> None:
@@ -509,7 +509,7 @@ _FOLDS: Final[Mapping[DeltaKind, Callable[[_Fold, MessageDelta], None]]] = {
 def _join_logprobs(records: list[Mapping[str, object]]) -> Logprobs:
     """Join the parallel lists of all records; one that a record lacks is filled up."""
     joined: dict[str, list[object]] = {}
-    for name in ("tokens", "logprobs", "tokenIds", "top"):
+    for name in ("tokens", "logprobs", "tokenIds", "bytes", "top"):
         if any(name in record for record in records):
             joined[name] = [
                 value

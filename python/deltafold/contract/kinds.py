@@ -11,14 +11,15 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final, Literal, TypedDict, cast
 
-CONTRACT_VERSION: Final = "1.3"
+CONTRACT_VERSION: Final = "1.4"
 """Version of the delta contract.
 
 1.1 added the delta kind `part` and the part kind `provider` to the nine kinds of 1.0. 1.2 added the
-delta kind `part_end`. 1.3 added the error code `replay_refused`.
+delta kind `part_end`. 1.3 added the error code `replay_refused`. 1.4 added the bytes of tokens to
+log probabilities.
 
 >>> deltafold.CONTRACT_VERSION
-'1.3'
+'1.4'
 """
 
 

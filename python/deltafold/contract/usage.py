@@ -5,12 +5,13 @@ In: counts of tokens.  Out: a frozen pydantic model.
 Law: an unknown count is None, never 0.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from pydantic import ConfigDict, Field, model_serializer
 
 from deltafold._core import LazyDict
+from deltafold.contract.kinds import json_object
 from deltafold.contract.wire_models import WireModel, blueprint, make_lazy
 
 
@@ -19,7 +20,8 @@ class Usage(WireModel):
 
     `input_tokens` counts the whole prompt, cached tokens included. `output_tokens` counts all
     generated tokens, reasoning included. `total_tokens` is their sum. `cost` is in US dollars. An
-    unknown member is None.
+    unknown member is None. `details` has `raw`, the record as the provider wrote it, and where they
+    are known `audioInputTokens` and `audioOutputTokens`.
 
     >>> message.meta.usage.input_tokens, message.meta.usage.output_tokens
     """
@@ -34,6 +36,11 @@ class Usage(WireModel):
     cache_write_tokens: int | None = Field(default=None, ge=0)
     reasoning_tokens: int | None = Field(default=None, ge=0)
     details: dict[str, object] | None = None
+
+    @property
+    def raw(self) -> Mapping[str, object] | None:
+        """The record as the provider wrote it, with all of its own counts; None without one."""
+        return json_object((self.details or {}).get("raw"))
 
     if not TYPE_CHECKING:  # a checker would take the attribute as leave for any
         __dict__ = LazyDict("Usage")

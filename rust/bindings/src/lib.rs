@@ -48,7 +48,7 @@ fn add_classes(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<message::assembler::MessageAssembler>()?;
     module.add_class::<message::lazy::LazyDict>()?;
     module.add_class::<message::lazy::LazyField>()?;
-    module.add_class::<message::logprobs::Logprobs>()?;
+    module.add_class::<delta::logprobs::Logprobs>()?;
     module.add_class::<message::partial_json::JsonDefect>()?;
     module.add_class::<message::partial_json::PartialJson>()?;
     module.add_class::<message::snapshot::ToolCallBuffer>()?;

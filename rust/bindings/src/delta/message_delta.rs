@@ -5,15 +5,15 @@
 //! Law: frequent deltas are small, and their Python strings are built once.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 
 use deltafold::CallId;
-use deltafold::contract::{
-    Delta, DeltaKind, InputFormat, Logprobs, Payload, TextAttributes, TextOnlyDelta,
-};
+use deltafold::contract::{Delta, DeltaKind, InputFormat, Payload, TextAttributes, TextOnlyDelta};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyType};
 
+use crate::delta::logprobs::Logprobs;
 use crate::delta::payload;
 use crate::support::clock;
 use crate::support::contract;
@@ -282,9 +282,9 @@ impl MessageDelta {
     }
 
     #[getter]
-    fn logprobs<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let logprobs = self.attributes().and_then(|attributes| attributes.logprobs.as_deref());
-        optional(py, logprobs.map(Logprobs::to_json).as_deref())
+    fn logprobs(&self) -> Option<Logprobs> {
+        let logprobs = self.attributes().and_then(|attributes| attributes.logprobs.as_ref());
+        logprobs.map(|logprobs| Logprobs::new(Arc::clone(logprobs)))
     }
 
     #[getter]

@@ -20,7 +20,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use uuid::Uuid;
 
-use crate::message::logprobs;
+use crate::delta::logprobs;
 use crate::message::snapshot;
 use crate::support::clock::{self, Timestamp};
 use crate::support::contract::{self, USAGE};

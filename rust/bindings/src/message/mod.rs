@@ -7,7 +7,6 @@ pub(crate) mod fold_state;
 mod folded;
 pub(crate) mod lazy;
 mod live_value;
-pub(crate) mod logprobs;
 pub(crate) mod partial_json;
 mod partial_tree;
 pub(crate) mod snapshot;

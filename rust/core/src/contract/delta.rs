@@ -16,7 +16,7 @@ use std::sync::Arc;
 use super::logprobs::Logprobs;
 
 /// Version of the contract; `CONTRACT_VERSION` in Python.
-pub const CONTRACT_VERSION: &str = "1.3";
+pub const CONTRACT_VERSION: &str = "1.4";
 
 macro_rules! closed_list {
     ($(#[$meta:meta])* $name:ident { $($(#[$vmeta:meta])* $variant:ident = $text:literal,)+ }) => {

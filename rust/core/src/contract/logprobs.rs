@@ -1,7 +1,7 @@
 //! `Logprobs`: log probabilities of tokens as flat arrays, because an answer may have tens of thousands of them.
 //!
-//! In: tokens from a dialect, or the wire form `{tokens, logprobs, tokenIds?, top?}` of the contract.  Out: arrays, or the
-//! same wire form.
+//! In: tokens from a dialect, or the wire form `{tokens, logprobs, tokenIds?, bytes?, top?}` of the contract.  Out: arrays,
+//! or the same wire form.
 //!
 //! Laws: all arrays are parallel, and no token has an allocation of its own.  Missing values are "" (a token), NaN (a log
 //! probability, `null` on the wire) or [`NO_ID`] (`null` on the wire).  JSON has no infinity: a number beyond the range of a
@@ -23,6 +23,8 @@ pub struct Column {
     text: String,
     ends: Vec<usize>,
     values: Vec<f64>,
+    /// The bytes of texts that are not their UTF-8, by row: a token may end inside a character.
+    odd: Vec<(usize, Box<[u8]>)>,
 }
 
 impl Column {
@@ -51,8 +53,33 @@ impl Column {
         })
     }
 
-    fn rows(&self) -> impl Iterator<Item = (&str, f64)> {
-        self.texts().zip(self.values.iter().copied())
+    /// Return the texts, numbers and bytes in order.
+    pub fn rows(&self) -> impl Iterator<Item = Row<'_>> {
+        let mut odd = self.odd.iter().peekable();
+        self.texts().zip(&self.values).enumerate().map(move |(row, (text, value))| {
+            let bytes = odd.next_if(|(known, _)| *known == row).map(|(_, bytes)| &**bytes);
+            Row { text, value: *value, odd: bytes }
+        })
+    }
+
+    /// Return true if the bytes of some text are not its UTF-8.
+    pub fn has_odd(&self) -> bool {
+        !self.odd.is_empty()
+    }
+
+    /// Set the bytes of the last row; none are unknown ones.
+    pub fn set_bytes(&mut self, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
+        let Some(row) = self.len().checked_sub(1) else { return };
+        if self.odd.last().is_some_and(|(known, _)| *known == row) {
+            self.odd.pop();
+        }
+        let start = row.checked_sub(1).and_then(|before| self.ends.get(before)).copied();
+        if self.text.as_bytes().get(start.unwrap_or(0)..) != Some(bytes) {
+            self.odd.push((row, bytes.into()));
+        }
     }
 
     fn open(&mut self) {
@@ -65,6 +92,13 @@ impl Column {
         self.push_text(text);
         self.ends.push(self.text.len());
         self.values.push(value);
+    }
+
+    fn set_all_bytes(&mut self, rows: Vec<Option<Vec<u8>>>) {
+        let odd = self.texts().zip(rows).enumerate().filter_map(|(row, (text, bytes))| {
+            bytes.filter(|bytes| bytes != text.as_bytes()).map(|bytes| (row, bytes.into()))
+        });
+        self.odd = odd.collect();
     }
 
     #[inline]
@@ -99,23 +133,46 @@ impl Column {
         self.text.clear();
         self.ends.clear();
         self.values.clear();
+        self.odd.clear();
     }
 
     fn truncate(&mut self, rows: usize) {
         self.ends.truncate(rows);
         self.values.truncate(rows);
+        while self.odd.last().is_some_and(|(row, _)| *row >= rows) {
+            self.odd.pop();
+        }
         self.text.truncate(self.ends.last().copied().unwrap_or(0));
     }
 
     fn append(&mut self, other: &Self) {
-        let before = self.text.len();
+        let (before, rows) = (self.text.len(), self.len());
+        self.odd.extend(other.odd.iter().map(|(row, bytes)| (rows + row, bytes.clone())));
         self.text.push_str(&other.text);
         self.ends.extend(other.ends.iter().map(|end| before + end));
         self.values.extend_from_slice(&other.values);
     }
 
     fn bytes(&self) -> usize {
-        self.text.len() + self.len() * (size_of::<usize>() + size_of::<f64>())
+        let odd = self.odd.iter().map(|(_, bytes)| size_of::<(usize, Box<[u8]>)>() + bytes.len());
+        self.text.len() + self.len() * (size_of::<usize>() + size_of::<f64>()) + odd.sum::<usize>()
+    }
+}
+
+/// Row of a column.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<'a> {
+    /// Text of the token.
+    pub text: &'a str,
+    /// Its number.
+    pub value: f64,
+    odd: Option<&'a [u8]>,
+}
+
+impl<'a> Row<'a> {
+    /// Return the bytes of the token.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.odd.unwrap_or(self.text.as_bytes())
     }
 }
 
@@ -125,6 +182,7 @@ impl PartialEq for Column {
         let same = |(a, b): (&f64, &f64)| a == b || (a.is_nan() && b.is_nan());
         self.text == other.text
             && self.ends == other.ends
+            && self.odd == other.odd
             && self.values.iter().zip(&other.values).all(same)
     }
 }
@@ -216,6 +274,11 @@ impl Logprobs {
         self.tokens.set_text(token);
     }
 
+    /// Set the bytes of the last token.
+    pub fn set_bytes(&mut self, bytes: &[u8]) {
+        self.tokens.set_bytes(bytes);
+    }
+
     /// Set the log probability of the last token.
     pub fn set_logprob(&mut self, logprob: f64) {
         self.tokens.set_value(logprob);
@@ -275,6 +338,11 @@ impl Logprobs {
         self.alternatives.set_text(token);
     }
 
+    /// Set the bytes of the last alternative.
+    pub fn set_alternative_bytes(&mut self, bytes: &[u8]) {
+        self.alternatives.set_bytes(bytes);
+    }
+
     /// Set the log probability of the last alternative.
     pub fn set_alternative_logprob(&mut self, logprob: f64) {
         self.alternatives.set_value(logprob);
@@ -318,6 +386,14 @@ impl Logprobs {
                     });
                 });
             }
+            if self.tokens.has_odd() {
+                object.value("bytes", |out| {
+                    write_list(out, self.tokens.rows(), |out, row| match row.odd {
+                        Some(bytes) => write_bytes(out, bytes),
+                        None => out.push_str("null"),
+                    });
+                });
+            }
             if !self.offsets.is_empty() {
                 object.value("top", |out| self.write_alternatives(out));
             }
@@ -330,10 +406,13 @@ impl Logprobs {
         let bounds = self.offsets.iter().zip(self.offsets.iter().skip(1));
         write_list(out, bounds, |out, (start, end)| {
             let count = usize::try_from(end - start).unwrap_or(0);
-            write_list(out, rows.by_ref().take(count), |out, (token, logprob)| {
+            write_list(out, rows.by_ref().take(count), |out, row| {
                 write_members(out, |object| {
-                    object.text("token", token);
-                    object.value("logprob", |out| write_number(out, logprob));
+                    object.text("token", row.text);
+                    object.value("logprob", |out| write_number(out, row.value));
+                    if let Some(bytes) = row.odd {
+                        object.value("bytes", |out| write_bytes(out, bytes));
+                    }
                 });
             });
         });
@@ -356,6 +435,34 @@ impl Logprobs {
         })?;
         wire.join()
     }
+}
+
+/// Append bytes as a list of numbers.
+pub fn write_bytes(out: &mut String, bytes: &[u8]) {
+    write_list(out, bytes, |out, byte| {
+        // Writing to a String cannot fail.
+        let _ = write!(out, "{byte}");
+    });
+}
+
+/// Read a list of numbers from 0 to 255; `None` for any other value.
+///
+/// # Errors
+/// The text is not JSON.
+pub fn read_bytes(reader: &mut Reader<'_>) -> Read<Option<Vec<u8>>> {
+    if reader.kind()? != Kind::Array {
+        reader.skip()?;
+        return Ok(None);
+    }
+    let mut bytes = Some(Vec::new());
+    reader.array(|reader| {
+        match (&mut bytes, reader.integer()?.map(u8::try_from)) {
+            (Some(bytes), Some(Ok(byte))) => bytes.push(byte),
+            _ => bytes = None,
+        }
+        Ok(())
+    })?;
+    Ok(bytes)
 }
 
 fn write_number(out: &mut String, value: f64) {
@@ -390,6 +497,7 @@ struct Wire {
     tokens: Option<Column>,
     logprobs: Option<Vec<f64>>,
     ids: Option<Vec<i64>>,
+    bytes: Option<Vec<Option<Vec<u8>>>>,
     top: Option<(Column, Vec<i64>)>,
     fault: Option<LogprobsError>,
 }
@@ -440,6 +548,14 @@ impl Wire {
                         Ok(())
                     })?;
                     self.ids = Some(ids);
+                }
+                "bytes" => {
+                    let mut rows = Vec::new();
+                    self.list(reader, key, |wire, reader, at| {
+                        rows.push(wire.bytes(reader, || format!("bytes[{at}]"))?);
+                        Ok(())
+                    })?;
+                    self.bytes = Some(rows);
                 }
                 "top" => {
                     let (mut column, mut offsets) = (Column::default(), vec![0]);
@@ -496,6 +612,19 @@ impl Wire {
         Ok(NO_ID)
     }
 
+    fn bytes(
+        &mut self,
+        reader: &mut Reader<'_>,
+        place: impl FnOnce() -> String,
+    ) -> Read<Option<Vec<u8>>> {
+        let is_null = reader.kind()? == Kind::Null;
+        let bytes = read_bytes(reader)?;
+        if bytes.is_none() && !is_null {
+            self.wrong(place, "a list of numbers from 0 to 255, or null");
+        }
+        Ok(bytes)
+    }
+
     fn alternatives(
         &mut self,
         reader: &mut Reader<'_>,
@@ -512,8 +641,12 @@ impl Wire {
                 wire.wrong(|| format!("{place}[{position}]"), "an object");
                 return reader.skip();
             }
+            let mut bytes = None;
             reader.object(|reader, key| {
                 match (key, reader.kind()?) {
+                    ("bytes", _) => {
+                        bytes = wire.bytes(reader, || format!("{place}[{position}].bytes"))?;
+                    }
                     ("token", Kind::String) => column.set_text(reader.string()?),
                     ("token", kind) => {
                         if kind != Kind::Null {
@@ -528,7 +661,11 @@ impl Wire {
                     _ => reader.skip()?,
                 }
                 Ok(())
-            })
+            })?;
+            if let Some(bytes) = bytes {
+                column.set_bytes(&bytes);
+            }
+            Ok(())
         })
     }
 
@@ -538,6 +675,7 @@ impl Wire {
             ("tokens", self.tokens.as_ref().map(Column::len)),
             ("logprobs", self.logprobs.as_ref().map(Vec::len)),
             ("tokenIds", self.ids.as_ref().map(Vec::len)),
+            ("bytes", self.bytes.as_ref().map(Vec::len)),
             ("top", self.top.as_ref().map(|(_, offsets)| offsets.len() - 1)),
         ];
         let mut known: Option<(&str, usize)> = None;
@@ -556,6 +694,7 @@ impl Wire {
         let values = self.logprobs.unwrap_or_default();
         tokens.ends.resize(rows, 0);
         tokens.values = if values.is_empty() { vec![f64::NAN; rows] } else { values };
+        tokens.set_all_bytes(self.bytes.unwrap_or_default());
         let (alternatives, mut offsets) = self.top.unwrap_or_default();
         if alternatives.is_empty() {
             offsets.clear();

@@ -18,7 +18,7 @@ pub use delta::{
     Text, TextAttributes, Usage,
 };
 pub use laws::{ContractViolation, Destination, Laws};
-pub use logprobs::{Column, Logprobs, LogprobsError, NO_ID};
+pub use logprobs::{Column, Logprobs, LogprobsError, NO_ID, Row, read_bytes, write_bytes};
 pub use output::Output;
 pub use text_only::TextOnlyDelta;
 pub use warnings::Warnings;

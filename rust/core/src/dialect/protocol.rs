@@ -9,8 +9,9 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use super::choices::Followed;
+use crate::contract::Logprobs;
 use crate::framing::Bytes;
-use crate::json::{Reader, Result};
+use crate::json::{Kind, Reader, Result};
 use crate::limits::Limits;
 use crate::sink::{DeltaSink, Sinks};
 use crate::template::{EventHandler, Shapes, StudiedFrame, Template, Templates};
@@ -35,6 +36,24 @@ pub struct Wanted {
     pub followed: Followed,
     /// Read log probabilities.
     pub logprobs: bool,
+}
+
+impl Wanted {
+    /// Skip log probabilities that the caller did not ask for, and return whether there were any.
+    ///
+    /// Some servers always send an empty list.  `skip`, unlike `ignore`, does not trace scalars: a template with a hole per
+    /// number is useless.
+    pub fn pass_over_logprobs(reader: &mut Reader<'_>) -> Result<bool> {
+        if !matches!(reader.kind()?, Kind::Object | Kind::Array) {
+            return reader.skip().map(|()| false);
+        }
+        Ok(reader.raw()?.contains("\"token"))
+    }
+
+    /// As [`Self::pass_over_logprobs`]; no tokens stand for log probabilities that were not read.
+    pub fn unread_logprobs(reader: &mut Reader<'_>) -> Result<Option<Box<Logprobs>>> {
+        Ok(Self::pass_over_logprobs(reader)?.then(Box::default))
+    }
 }
 
 /// A wire protocol: the state of one stream and its functions.

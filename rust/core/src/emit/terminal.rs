@@ -191,6 +191,11 @@ impl EmitterSink<'_> {
             Some(reason) => reason,
             None => FinishReason::Other,
         };
+        // Claude gives one empty text where it has nothing to say.
+        let says_why = !matches!(finish_reason, FinishReason::Stop | FinishReason::Length);
+        if self.emitter.deltas.next_part == 0 && !says_why {
+            self.warn("empty_answer", "the answer has no content", None);
+        }
         if self.emitter.has_incomplete_call {
             let message = "a tool call without all of its arguments does not run";
             self.warn("incomplete_call", message, None);

@@ -5,6 +5,7 @@
 //! Laws: a repeated warning is only counted.  The first value of a fact wins.  Both are bounded by the limits.
 
 use super::emitter::{Emitter, EmitterSink};
+use crate::contract::Logprobs;
 use crate::json::{Carry, ObjectWriter, Str};
 
 /// Maximum characters of an unknown name in its warning.
@@ -12,6 +13,8 @@ pub(super) const MAX_NAME: usize = 100;
 
 /// The warning of answers that are not followed.  A dialect has one message of it.
 const OTHER_CHOICES: &str = "other_choices";
+
+const UNREAD_LOGPROBS: &str = "unread_logprobs";
 
 impl EmitterSink<'_> {
     /// Add a warning; a repeated one is only counted.
@@ -54,6 +57,23 @@ impl EmitterSink<'_> {
     fn warn_first_other_choice(&mut self, answers: &str) {
         let message = format!("the stream holds several {answers}; one is followed");
         self.warn(OTHER_CHOICES, &message, None);
+    }
+
+    /// Return whether log probabilities were not read, and warn then.
+    pub fn misses(&mut self, logprobs: &Logprobs) -> bool {
+        if logprobs.is_empty() {
+            self.warn_unread_logprobs();
+        }
+        logprobs.is_empty()
+    }
+
+    /// Warn of log probabilities that the caller did not ask for.
+    #[cold]
+    pub fn warn_unread_logprobs(&mut self) {
+        if !self.emitter.warnings.repeat(UNREAD_LOGPROBS) {
+            let message = "the provider sent log probabilities; logprobs=True keeps them";
+            self.warn(UNREAD_LOGPROBS, message, None);
+        }
     }
 
     pub(crate) fn warn_lone(&mut self, carry: Carry) {

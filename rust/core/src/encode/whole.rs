@@ -7,6 +7,7 @@ use super::registry::Target;
 use crate::contract::ErrorCode;
 use crate::encode::{Answers, Draft, Ending, Form, Head, Notes, Out, Settings, of_serving_model};
 use crate::fold::{MessageAssembler, Terminal};
+use crate::json::Reader;
 
 /// Names and values of HTTP headers.
 pub type Headers = Vec<(&'static str, String)>;
@@ -99,6 +100,20 @@ pub struct WholeBody {
     pub notes: Notes,
 }
 
+/// Return the time of an answer that its provider stated, in milliseconds since 1970.
+fn stated_time(message: &MessageAssembler) -> Option<u64> {
+    let mut seconds = None;
+    let _ = Reader::trusted(message.details()?).maybe_object(|reader, key| {
+        match key {
+            "created" | "created_at" => seconds = reader.float()?.or(seconds),
+            _ => reader.skip()?,
+        }
+        Ok(())
+    });
+    // Sources: `created` of Chat Completions is an integer, `created_at` of Responses may have a fraction.
+    seconds.filter(|seconds| (1.0..1e11).contains(seconds)).map(|seconds| (seconds * 1e3) as u64)
+}
+
 /// Write a folded message as a whole body: the answer, or the error that ended it.  `None` if the target has no bodies.
 pub fn whole_body(
     target: &'static Target,
@@ -138,7 +153,7 @@ fn write_whole(
     let answers: Vec<_> = served.iter().map(|(number, message)| (*number, &**message)).collect();
     let (_, first) = answers.first()?;
     let head = &mut draft.head;
-    head.created = created;
+    head.created = stated_time(first).unwrap_or(created);
     head.model_id = draft.settings.model_id.as_deref().unwrap_or(first.model_id()).to_owned();
     let id = draft.settings.response_id.as_deref().unwrap_or(first.request_id());
     id.clone_into(&mut head.request_id);

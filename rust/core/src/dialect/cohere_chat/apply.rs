@@ -36,6 +36,7 @@ impl Protocol for State {
     fn apply(&mut self, event: &Event<'_>, sink: &mut DeltaSink<'_>) {
         match *event {
             Event::Content { index, thinking, text, ref logprobs } => {
+                let logprobs = logprobs.as_ref().filter(|logprobs| !sink.misses(logprobs));
                 let part = self.content(index, thinking, sink);
                 sink.text(part, text);
                 if let Some(logprobs) = logprobs {

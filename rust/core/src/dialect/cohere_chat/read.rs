@@ -183,7 +183,7 @@ impl<'a> Members<'a> {
                                 "text" => self.text = reader.filled_string()?,
                                 "thinking" => self.thinking = reader.filled_string()?,
                                 "logprobs" if wanted.logprobs => self.logprobs = logprobs(reader)?,
-                                "logprobs" => reader.skip()?,
+                                "logprobs" => self.logprobs = Wanted::unread_logprobs(reader)?,
                                 _ => reader.ignore()?,
                             }
                             Ok(())
@@ -217,7 +217,10 @@ impl<'a> Members<'a> {
                 self.logprobs = logprobs(reader)?;
                 Ok(())
             }
-            "logprobs" => reader.skip(),
+            "logprobs" => {
+                self.logprobs = Wanted::unread_logprobs(reader)?;
+                Ok(())
+            }
             _ => reader.ignore(),
         }
     }

@@ -144,7 +144,9 @@ impl State {
         for part in &rare.more_parts {
             self.part(part, sink);
         }
-        if let Some(logprobs) = &rare.logprobs {
+        if let Some(logprobs) = &rare.logprobs
+            && !sink.misses(logprobs)
+        {
             let part = self.said_part(sink);
             sink.logprobs(part, logprobs);
         }

@@ -211,8 +211,11 @@ impl<'a> Candidate<'a> {
                     self.rare.get_or_insert_default().logprobs = Some(logprobs);
                 }
             }
-            // Not wanted.  `skip`, unlike `ignore`, does not trace scalars: a template with a hole per number is useless.
-            "logprobsResult" | "logprobs_result" => reader.skip()?,
+            "logprobsResult" | "logprobs_result" => {
+                if let Some(unread) = Wanted::unread_logprobs(reader)? {
+                    self.rare.get_or_insert_default().logprobs = Some(unread);
+                }
+            }
             _ => reader.ignore()?,
         }
         Ok(())

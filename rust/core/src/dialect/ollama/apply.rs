@@ -44,7 +44,9 @@ impl Protocol for State {
             let part = self.part(PartKind::Text, sink);
             sink.text(part, text);
         }
-        if let Some(logprobs) = &event.logprobs {
+        if let Some(logprobs) = &event.logprobs
+            && !sink.misses(logprobs)
+        {
             let part = match self.current {
                 Some((_, part)) => part,
                 None => self.part(PartKind::Text, sink),

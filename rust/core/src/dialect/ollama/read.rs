@@ -102,8 +102,8 @@ impl<'a> Event<'a> {
                 read_entries(reader, &mut logprobs)?;
                 self.logprobs = (!logprobs.is_empty()).then(|| Box::new(logprobs));
             }
-            // Not wanted.  `skip`, unlike `ignore`, does not trace scalars: a template with a hole per number is useless.
-            "logprobs" | "context" => reader.skip()?,
+            "logprobs" => self.logprobs = Wanted::unread_logprobs(reader)?,
+            "context" => reader.skip()?,
             _ => reader.ignore()?,
         }
         Ok(())

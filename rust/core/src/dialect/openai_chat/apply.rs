@@ -30,6 +30,8 @@ pub struct State {
     citations: Option<String>,
     search_results: Option<String>,
     audio: Option<Audio>,
+    /// What Azure's filters said, and whether one of them acted.
+    filter_results: Option<(bool, String)>,
     /// The message arrived whole, not in deltas.  Then `{}` as arguments is the real value and not a placeholder.
     whole: bool,
     /// Memory for the log probabilities of a chunk.
@@ -126,6 +128,9 @@ impl Protocol for State {
                 sink.annotate_list(part, name, &list);
             }
         }
+        if let Some((_, results)) = self.filter_results.take() {
+            sink.detail("content_filter_results", &results);
+        }
         if let Some(audio) = self.audio.take().filter(|audio| !audio.data.is_empty()) {
             let block = json::object(|block| {
                 block.text("type", "audio");
@@ -146,6 +151,8 @@ impl State {
         sink.identity(chunk.model, chunk.id);
         sink.text_detail("system_fingerprint", chunk.fingerprint);
         sink.text_detail("service_tier", chunk.service_tier);
+        // Some servers write 0 for a time that they do not know.
+        sink.details(chunk.created.filter(|created| *created != "0").map(|time| ("created", time)));
         if let Some(error) = chunk.rare.as_ref().and_then(|rare| rare.error) {
             let failure = sink.failure(error);
             sink.defer_error(failure);
@@ -210,6 +217,13 @@ impl State {
         if let Some(opaque) = &choice.opaque {
             sink.details(opaque.iter().copied());
         }
+        if let Some(results) = choice.filter_results.filter(|results| *results != "{}") {
+            // Each has the results of its text; one in which a filter acted says more.
+            let acted = results.contains("true");
+            if self.filter_results.as_ref().is_none_or(|(before, _)| acted && !before) {
+                self.filter_results = Some((acted, results.to_owned()));
+            }
+        }
         if choice.names_a_stop_string {
             sink.stopped_by_string();
         }
@@ -226,6 +240,9 @@ impl State {
             } else {
                 warn_other_message(None, json, sink);
             }
+        }
+        if choice.logprobs.unread {
+            sink.warn_unread_logprobs();
         }
         if let Some(logprobs) = choice.logprobs.tokens.as_ref().and_then(|tokens| tokens.joined()) {
             self.logprobs(logprobs, sink);

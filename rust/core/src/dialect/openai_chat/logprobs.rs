@@ -10,7 +10,7 @@
 //! - the token text, if the server writes `token_id:123` instead of it (vLLM, `return_tokens_as_token_ids`);
 //! - `token_ids` of the choice (vLLM and SGLang, `return_token_ids`).
 
-use crate::contract::{Column, Logprobs, NO_ID};
+use crate::contract::{Column, Logprobs, NO_ID, read_bytes};
 use crate::json::{Cursor, Kind, Reader, Result, Str};
 
 /// Token data of a choice.
@@ -20,6 +20,8 @@ pub(super) struct ChoiceLogprobs<'a> {
     pub(super) json: Option<&'a str>,
     /// Data that is read at once: the many tokens of a whole body, or data that arrives in two places.
     pub(super) tokens: Option<Box<Tokens>>,
+    /// Data that was sent and not read.
+    pub(super) unread: bool,
 }
 
 impl<'a> ChoiceLogprobs<'a> {
@@ -139,11 +141,13 @@ fn read_entry(reader: &mut Reader<'_>, logprobs: &mut Logprobs) -> Result<()> {
     logprobs.open();
     let mut written_id = None;
     let mut id = None;
+    let mut bytes = Bytes::default();
     reader.maybe_object(|reader, key| {
         match key {
             "token" => {
                 if let Some(token) = reader.opt_string()? {
                     written_id = id_in(token.raw);
+                    bytes.is_read |= may_have_other_bytes(token.raw);
                     logprobs.set_token(token);
                 }
             }
@@ -152,6 +156,7 @@ fn read_entry(reader: &mut Reader<'_>, logprobs: &mut Logprobs) -> Result<()> {
                 logprobs.clear_alternatives();
                 reader.maybe_array(|reader| read_alternative(reader, logprobs))?;
             }
+            "bytes" => bytes.list = read_bytes(reader)?,
             "token_id" | "id" => id = reader.integer()?.filter(|id| *id >= 0),
             _ => reader.skip()?,
         }
@@ -159,6 +164,9 @@ fn read_entry(reader: &mut Reader<'_>, logprobs: &mut Logprobs) -> Result<()> {
     })?;
     if let Some(id) = id.or(written_id) {
         logprobs.set_id(id);
+    }
+    if let Some(bytes) = bytes.found() {
+        logprobs.set_bytes(bytes);
     }
     Ok(())
 }
@@ -204,11 +212,42 @@ fn read_usual_token<'a>(mut cursor: Cursor<'a>, column: &mut Column) -> Option<C
     cursor.follows(",\"logprob\":").then_some(())?;
     column.push(token, cursor.float()?);
     if cursor.follows(",\"bytes\":[") {
+        let list = cursor.rest();
         cursor.counts()?;
+        if may_have_other_bytes(token.raw) {
+            set_bytes(list, column)?;
+        }
     } else {
         cursor.follows(",\"bytes\":null");
     }
     Some(cursor)
+}
+
+/// The bytes of a token, and whether its text is such that they count.
+#[derive(Default)]
+struct Bytes {
+    is_read: bool,
+    list: Option<Vec<u8>>,
+}
+
+impl Bytes {
+    fn found(&self) -> Option<&[u8]> {
+        self.list.as_deref().filter(|_| self.is_read)
+    }
+}
+
+/// Return whether the bytes of a token may differ from its text: half a character, or an escape.
+fn may_have_other_bytes(token: &str) -> bool {
+    token.is_empty() || token.starts_with("<0x") || token.contains('\\') || !token.is_ascii()
+}
+
+/// Set the bytes of the last row from a list of numbers, whose opening bracket was read.
+#[cold]
+fn set_bytes(list: &str, column: &mut Column) -> Option<()> {
+    let (list, _) = list.split_once(']')?;
+    let bytes: Option<Vec<u8>> = list.split(',').map(|number| number.parse().ok()).collect();
+    column.set_bytes(&bytes?);
+    Some(())
 }
 
 /// Prefix of a token text that holds an id, as in `token_id:123`.
@@ -221,18 +260,25 @@ fn id_in(token: &str) -> Option<i64> {
 
 fn read_alternative(reader: &mut Reader<'_>, logprobs: &mut Logprobs) -> Result<()> {
     logprobs.open_alternative();
+    let mut bytes = Bytes::default();
     reader.maybe_object(|reader, key| {
         match key {
             "token" => {
                 if let Some(token) = reader.opt_string()? {
+                    bytes.is_read |= may_have_other_bytes(token.raw);
                     logprobs.set_alternative_token(token);
                 }
             }
             "logprob" => logprobs.set_alternative_logprob(reader.float()?.unwrap_or(f64::NAN)),
+            "bytes" => bytes.list = read_bytes(reader)?,
             _ => reader.skip()?,
         }
         Ok(())
-    })
+    })?;
+    if let Some(bytes) = bytes.found() {
+        logprobs.set_alternative_bytes(bytes);
+    }
+    Ok(())
 }
 
 /// The older shape: parallel lists.

@@ -34,6 +34,8 @@ pub struct Chunk<'a> {
     pub(super) model: Option<Str<'a>>,
     pub(super) fingerprint: Option<Str<'a>>,
     pub(super) service_tier: Option<Str<'a>>,
+    /// Time of the answer, in seconds since 1970.
+    pub(super) created: Option<&'a str>,
     /// The frame is a whole response body.
     pub(super) whole: bool,
     pub(super) has_choice: bool,
@@ -104,6 +106,11 @@ fn read_other<'a>(
     }
 }
 
+/// Return whether a filter of Azure acted, or found more than nothing.  A chunk without either may match a template.
+fn tells(results: &str) -> bool {
+    ["true", "\"low\"", "\"medium\"", "\"high\""].iter().any(|word| results.contains(word))
+}
+
 /// Set a member of a boxed struct.  Without a value, the box is not allocated.
 fn put<R: Default, T>(
     rare: &mut Option<Box<R>>,
@@ -129,6 +136,8 @@ pub(super) struct Choice<'a> {
     pub(super) usage: Option<&'a str>,
     /// A stop string ended the answer.
     pub(super) names_a_stop_string: bool,
+    /// What Azure's filters say of the content: where one of them acted or warns, and at the end.
+    pub(super) filter_results: Option<&'a str>,
     #[expect(clippy::box_collection, reason = "few chunks have one, and the event stays small")]
     pub(super) opaque: Option<Box<Vec<Opaque<'a>>>>,
 }
@@ -227,6 +236,7 @@ pub(super) fn read<'a>(
             "model" => chunk.model = reader.filled_string()?,
             "system_fingerprint" => chunk.fingerprint = reader.filled_string()?,
             "service_tier" => chunk.service_tier = reader.filled_string()?,
+            "created" if reader.kind()? == Kind::Number => chunk.created = Some(reader.raw()?),
             "object" => {
                 let object = reader.opt_string()?.map_or("", |object| object.raw);
                 chunk.whole = object == "chat.completion";
@@ -275,6 +285,13 @@ pub(super) fn read<'a>(
             "citations" => put(&mut chunk.rare, |rare| &mut rare.citations, reader.opt_raw()?),
             "search_results" => {
                 put(&mut chunk.rare, |rare| &mut rare.search_results, reader.opt_raw()?);
+            }
+            // Azure's, of the request.
+            "prompt_filter_results" => {
+                if let Some(results) = reader.opt_raw()?.filter(|results| *results != "[]") {
+                    let member = ("prompt_filter_results", results);
+                    chunk.rare.get_or_insert_default().opaque.push(member);
+                }
             }
             "safeguard_results" => {
                 put(&mut chunk.rare, |rare| &mut rare.safeguard_results, reader.opt_raw()?);
@@ -331,9 +348,9 @@ fn read_choice<'a>(
                 choice.logprobs.read(reader, choice.message.is_some())?;
             }
             "token_ids" if wanted.logprobs => choice.logprobs.read_ids(reader)?,
-            // Not wanted.  `skip`, unlike `ignore`, does not trace scalars: a template with a hole per number is useless.
-            "logprobs" => reader.skip()?,
+            "logprobs" => choice.logprobs.unread |= Wanted::pass_over_logprobs(reader)?,
             "usage" => choice.usage = reader.opt_raw()?,
+            "content_filter_results" => choice.filter_results = reader.opt_raw()?,
             // vLLM names the stop string that ended the answer, or the number of a token.
             "stop_reason" => {
                 let reason = reader.opt_raw()?;
@@ -361,6 +378,9 @@ fn read_choice<'a>(
     })?;
     if let Some(tokens) = &mut choice.logprobs.tokens {
         tokens.join();
+    }
+    if choice.finish_reason.is_none() {
+        choice.filter_results = choice.filter_results.filter(|results| tells(results));
     }
     let foreign = foreign.filter(|_| !choice.has_delta && choice.message.is_none());
     match (numbers.next(index, raw_index, wanted.followed), chunk.has_choice) {

@@ -23,6 +23,7 @@ pub struct EventTemplate {
     logprobs: bool,
     /// Response id, model, fingerprint and service tier.
     names: [Option<Token>; 4],
+    created: Option<Token>,
     finish_reason: Option<Token>,
     usage: Option<Token>,
 }
@@ -83,13 +84,18 @@ impl Template for EventTemplate {
             model: chunk.model,
             fingerprint: chunk.fingerprint,
             service_tier: chunk.service_tier,
+            created: chunk.created,
             has_choice: chunk.has_choice,
             choice: Choice {
                 number: chunk.choice.number,
                 has_delta: chunk.choice.has_delta,
                 delta: Message { rare: None, ..delta.clone() },
                 finish_reason: chunk.choice.finish_reason,
-                logprobs: ChoiceLogprobs { json: chunk.choice.logprobs.json, tokens: None },
+                logprobs: ChoiceLogprobs {
+                    json: chunk.choice.logprobs.json,
+                    tokens: None,
+                    unread: false,
+                },
                 ..Choice::default()
             },
             other_choices: chunk.other_choices,
@@ -105,6 +111,7 @@ impl Template for EventTemplate {
         let names = names.map(|name| name.map(&mut rarely));
         let finish_reason = chunk.choice.finish_reason.map(&mut rarely);
         let usage = chunk.usage.map(|usage| tokens.raw(usage));
+        let created = chunk.created.map(|created| tokens.raw(created));
         let call = match delta.first_call {
             None => None,
             Some(ToolCall {
@@ -135,6 +142,7 @@ impl Template for EventTemplate {
             call,
             logprobs: chunk.choice.logprobs.json.map(|raw| tokens.parsed_object(raw)).is_some(),
             names,
+            created,
             finish_reason,
             usage,
         })
@@ -158,6 +166,7 @@ impl Template for EventTemplate {
             model,
             fingerprint,
             service_tier,
+            created: self.created.map(|created| text(created).raw),
             has_choice: self.has_choice,
             choice: Choice {
                 number: self.number.fill(&text),

@@ -39,6 +39,7 @@ impl Protocol for State {
             Event::More { content, position, text, ref logprobs } => {
                 self.take(content, position, text, false, sink);
                 if let Some(logprobs) = logprobs
+                    && !sink.misses(logprobs)
                     && let Some(Item::Message(message)) = self.places.recent()
                     && let Some(part) = message.last_part()
                 {
@@ -238,6 +239,7 @@ impl State {
         let mut usage = None;
         let mut tools = None;
         let mut service_tier = None;
+        let mut created = None;
         Reader::trusted(json).maybe_object(|reader, key| {
             match key {
                 "id" => id = reader.id()?,
@@ -255,11 +257,15 @@ impl State {
                 "usage" => usage = reader.opt_raw()?,
                 "tools" => tools = reader.opt_raw()?,
                 "service_tier" => service_tier = reader.filled_string()?,
+                "created_at" if reader.kind()? == Kind::Number => created = Some(reader.raw()?),
                 _ => reader.skip()?,
             }
             Ok(())
         })?;
         sink.identity(model, id);
+        sink.details(
+            created.filter(|time| !matches!(*time, "0" | "0.0")).map(|time| ("created_at", time)),
+        );
         // An empty list comes from servers that do not repeat the request.
         if let (None, Some(tools)) = (&self.declared, tools.filter(|tools| *tools != "[]")) {
             self.declared = custom_tools(tools, sink)?;

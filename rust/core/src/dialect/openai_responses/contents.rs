@@ -237,6 +237,9 @@ impl Message {
             if let Some(annotations) = extras.annotations.filter(|list| *list != "[]") {
                 sink.annotate(part, annotations);
             }
+            if !wants_logprobs && extras.logprobs.is_some_and(|json| json.contains("\"token")) {
+                sink.warn_unread_logprobs();
+            }
             if let Some(json) = extras.logprobs.filter(|_| wants_logprobs) {
                 let mut logprobs = Logprobs::default();
                 // `read` validated the JSON, so that an error here only means entries that are no log probabilities.

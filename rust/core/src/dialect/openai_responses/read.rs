@@ -166,8 +166,7 @@ pub(super) fn read<'a>(
                 read_entries(reader, &mut logprobs)?;
                 found.logprobs = (!logprobs.is_empty()).then(|| Box::new(logprobs));
             }
-            // Not wanted.  `skip`, unlike `ignore`, does not trace scalars: a template with a hole per number is useless.
-            "logprobs" => reader.skip()?,
+            "logprobs" => found.logprobs = Wanted::unread_logprobs(reader)?,
             _ => reader.ignore()?,
         }
         Ok(())
@@ -199,7 +198,7 @@ impl<'a> Members<'a> {
             return match text {
                 Some(text) if done => Event::Whole { content, position, text },
                 Some(text) => Event::More { content, position, text, logprobs: self.logprobs },
-                None if self.logprobs.is_some() && !done => {
+                None if self.logprobs.as_ref().is_some_and(|read| !read.is_empty()) && !done => {
                     Event::More { content, position, text: Str::plain(""), logprobs: self.logprobs }
                 }
                 None if done && matches!(content, Content::Arguments | Content::Input) => {

@@ -16,8 +16,9 @@ mod ollama;
 mod openai_chat;
 mod openai_responses;
 
-use crate::support::{decode, fold, thinking};
+use crate::support::{decode, decode_with, fold, options, thinking};
 use deltafold::contract::{FinishReason, Payload};
+use deltafold::decoder::Decoder;
 use deltafold::fold::Part;
 use deltafold::framing::aws_event_stream::{write_frame, write_header};
 use deltafold_grammar::{Checker, Violation};
@@ -224,7 +225,10 @@ fn the_decoder_reads_every_lawful_stream_without_a_warning() {
         };
         // The decoder notes unknown events, and a keep-alive of Bedrock is one.
         let stream = stream.replace("keepAlive {}\n", "");
-        let deltas = decode(dialect, &encode(target, &stream));
+        let mut options = options(dialect);
+        options.stream.logprobs = true; // those of which a stream has some are read
+        let body = encode(target, &stream);
+        let deltas = decode_with(Decoder::new(options).unwrap(), [body.as_slice()]);
         match &deltas.last().unwrap().payload {
             // The stream of Responses has a refusal beside a call, which may not run for that reason.
             Payload::Done { finish_reason: FinishReason::Refusal, warnings, .. } => {

@@ -97,6 +97,15 @@ impl Logprobs {
         texts(py, self.core.tokens())
     }
 
+    /// Bytes of the tokens, as a new list: the UTF-8 of the texts, but for a token that ends inside a character.
+    #[getter]
+    fn token_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        PyList::new(
+            py,
+            self.core.tokens().rows().map(|row| PyBytes::new(py, row.bytes())).collect::<Vec<_>>(),
+        )
+    }
+
     /// Log probabilities of the tokens, float64.
     #[getter]
     fn logprobs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
@@ -134,7 +143,7 @@ impl Logprobs {
             .transpose()
     }
 
-    /// Return the wire form `{tokens, logprobs, tokenIds?, top?}`.  Missing values are None.
+    /// Return the wire form `{tokens, logprobs, tokenIds?, bytes?, top?}`.  Missing values are None.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         json::to_python(py, &self.core.to_json())
     }

@@ -92,7 +92,7 @@ def test_log_probabilities_that_nobody_asked_for_are_a_warning_in_every_protocol
 
 def test_the_record_of_the_provider_is_at_hand() -> None:
     usage = {"prompt_tokens": 5, "completion_tokens": 2, "queue_time": 0.5}
-    last = {"id": "c", "choices": [], "usage": usage}
+    last: dict[str, object] = {"id": "c", "choices": [], "usage": usage}
     body = chat({"content": "x"}, "stop") + b"data: " + json.dumps(last).encode() + b"\n\n" + DONE
     message = deltafold.fold(body, "openai-chat")
     assert message.meta.usage is not None

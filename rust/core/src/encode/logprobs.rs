@@ -1,6 +1,6 @@
 //! Log probabilities in the form of OpenAI, which Ollama shares.
 
-use crate::contract::{Logprobs, Row, write_bytes};
+use crate::contract::{Column, Logprobs, Row, write_bytes};
 use crate::json::{ObjectWriter, write_list, write_members};
 
 /// Number that OpenAI writes for tokens beyond its list; the clients require a number.
@@ -9,7 +9,7 @@ const UNKNOWN: f64 = -9999.0;
 impl Logprobs {
     /// Append a list `[{token, logprob, bytes?, top_logprobs}]`.
     pub fn write_openai(&self, out: &mut String, bytes: bool) {
-        let mut alternatives = self.alternatives().into_iter().flat_map(|column| column.rows());
+        let mut alternatives = self.alternatives().into_iter().flat_map(Column::rows);
         let mut ends = self.offsets().iter().skip(1);
         let mut taken = 0;
         write_list(out, self.tokens().rows(), |out, row| {

@@ -105,13 +105,14 @@ fn stated_time(message: &MessageAssembler) -> Option<u64> {
     let mut seconds = None;
     let _ = Reader::trusted(message.details()?).maybe_object(|reader, key| {
         match key {
-            "created" | "created_at" => seconds = reader.float()?.or(seconds),
+            "created" | "created_at" => seconds = reader.scalar()?,
             _ => reader.skip()?,
         }
         Ok(())
     });
     // Sources: `created` of Chat Completions is an integer, `created_at` of Responses may have a fraction.
-    seconds.filter(|seconds| (1.0..1e11).contains(seconds)).map(|seconds| (seconds * 1e3) as u64)
+    let whole: u64 = seconds?.raw.split('.').next()?.parse().ok()?;
+    Some(whole).filter(|seconds| *seconds > 0)?.checked_mul(1_000)
 }
 
 /// Write a folded message as a whole body: the answer, or the error that ended it.  `None` if the target has no bodies.

@@ -147,7 +147,7 @@ fn read_entry(reader: &mut Reader<'_>, logprobs: &mut Logprobs) -> Result<()> {
             "token" => {
                 if let Some(token) = reader.opt_string()? {
                     written_id = id_in(token.raw);
-                    bytes.is_read |= may_have_other_bytes(token.raw);
+                    bytes.is_read |= may_have_other_bytes(token);
                     logprobs.set_token(token);
                 }
             }
@@ -214,7 +214,7 @@ fn read_usual_token<'a>(mut cursor: Cursor<'a>, column: &mut Column) -> Option<C
     if cursor.follows(",\"bytes\":[") {
         let list = cursor.rest();
         cursor.counts()?;
-        if may_have_other_bytes(token.raw) {
+        if may_have_other_bytes(token) {
             set_bytes(list, column)?;
         }
     } else {
@@ -237,8 +237,11 @@ impl Bytes {
 }
 
 /// Return whether the bytes of a token may differ from its text: half a character, or an escape.
-fn may_have_other_bytes(token: &str) -> bool {
-    token.is_empty() || token.starts_with("<0x") || token.contains('\\') || !token.is_ascii()
+#[inline]
+fn may_have_other_bytes(token: Str<'_>) -> bool {
+    token.escaped
+        || !token.raw.is_ascii()
+        || token.raw.as_bytes().first().is_none_or(|first| *first == b'<')
 }
 
 /// Set the bytes of the last row from a list of numbers, whose opening bracket was read.
@@ -265,7 +268,7 @@ fn read_alternative(reader: &mut Reader<'_>, logprobs: &mut Logprobs) -> Result<
         match key {
             "token" => {
                 if let Some(token) = reader.opt_string()? {
-                    bytes.is_read |= may_have_other_bytes(token.raw);
+                    bytes.is_read |= may_have_other_bytes(token);
                     logprobs.set_alternative_token(token);
                 }
             }

@@ -16,7 +16,7 @@ mod ollama;
 mod openai_chat;
 mod openai_responses;
 
-use crate::support::{decode, decode_with, fold, options, thinking};
+use crate::support::{decode_with, fold, options, thinking};
 use deltafold::contract::{FinishReason, Payload};
 use deltafold::decoder::Decoder;
 use deltafold::fold::Part;

@@ -17,10 +17,11 @@ from typing import Any, Final, TypeVar, cast, overload
 import anthropic
 from anthropic.lib.bedrock import AnthropicBedrock, AsyncAnthropicBedrock
 from anthropic.lib.vertex import AnthropicVertex, AsyncAnthropicVertex
-from anthropic.types import RawMessageStreamEvent
+from anthropic.types import Message, RawMessageStreamEvent
 from anthropic.types.beta import BetaRawMessageStreamEvent
 
 from deltafold.compat.builders import Construct, builder_of
+from deltafold.compat.final_objects import Facts, final_body
 from deltafold.compat.object_streams import (
     DONE,
     SKIPPED,
@@ -34,8 +35,9 @@ from deltafold.compat.object_streams import (
 from deltafold.compat.sdk_streams import SSE_DECODERS, opened, with_faster_streams
 from deltafold.errors.model_error import ModelError
 from deltafold.errors.sdk_exceptions import sdk_exception
+from deltafold.message import data_types
 
-__all__ = ["accelerate", "events"]
+__all__ = ["accelerate", "events", "message"]
 
 ObjectT = TypeVar("ObjectT")
 ClientT = TypeVar(
@@ -54,6 +56,10 @@ _KINDS: Final = (anthropic.Stream, anthropic.AsyncStream)
 _AWS: Final = "AWSEventStreamDecoder"
 _DECODERS: Final = frozenset({*SSE_DECODERS, _AWS})
 """Names of the SDK's framings that are read here."""
+
+_FACTS: Final = Facts(
+    ("container", "stop_details"), (), frozenset({"input_tokens"}), frozenset({"total_tokens"})
+)
 
 _EVENTS: Final[tuple[object, ...]] = (RawMessageStreamEvent, BetaRawMessageStreamEvent)
 
@@ -102,6 +108,21 @@ def accelerate(client: ClientT) -> ClientT:
     """
     with_faster_streams(client, _KINDS, _DECODERS, _reading_of)
     return client
+
+
+def message(message: "data_types.Message") -> Message:
+    """Return a folded message as the `Message` that the SDK's own helper would have built.
+
+    It has the provider's own counts.
+
+    >>> stream = deltafold.stream(client.messages.create(..., stream=True))
+    >>> deltafold.compat.anthropic.message(stream.final_message()).content
+
+    Raises:
+        MisuseError: the message is not an answer, or the protocol has an error in its place.
+    """
+    body = final_body(message, "anthropic-messages", _FACTS)
+    return cast("Message", builder_of(Message, _CONSTRUCT)(body))
 
 
 def _reading(stream: Any) -> "_Reading[RawMessageStreamEvent]":  # noqa: ANN401 - as below

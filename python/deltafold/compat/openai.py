@@ -13,10 +13,11 @@ from importlib import import_module
 from typing import Any, Final, TypeVar, cast, overload
 
 import openai
-from openai.types.chat import ChatCompletionChunk
-from openai.types.responses import ResponseStreamEvent
+from openai.types.chat import ChatCompletion, ChatCompletionChunk
+from openai.types.responses import Response, ResponseStreamEvent
 
 from deltafold.compat.builders import Construct, builder_of
+from deltafold.compat.final_objects import Facts, final_body
 from deltafold.compat.object_streams import (
     DONE,
     SKIPPED,
@@ -30,8 +31,9 @@ from deltafold.compat.object_streams import (
 from deltafold.compat.sdk_streams import SSE_DECODERS, opened, with_faster_streams
 from deltafold.errors.model_error import ModelError
 from deltafold.errors.sdk_exceptions import sdk_exception
+from deltafold.message import data_types
 
-__all__ = ["accelerate", "chunks", "events"]
+__all__ = ["accelerate", "chunks", "completion", "events", "response"]
 
 ObjectT = TypeVar("ObjectT")
 ClientT = TypeVar("ClientT", openai.OpenAI, openai.AsyncOpenAI)
@@ -45,6 +47,13 @@ _DIALECTS: Final[tuple[tuple[object, str], ...]] = (
     (ResponseStreamEvent, "openai-responses"),
 )
 """The dialect of the streams whose objects are of a type."""
+
+_OF_CHAT: Final = Facts(
+    ("service_tier", "system_fingerprint", "prompt_filter_results"),
+    ("content_filter_results",),
+    frozenset({"prompt_tokens"}),
+)
+_OF_RESPONSES: Final = Facts(("service_tier",), (), frozenset({"input_tokens", "total_tokens"}))
 
 
 @overload
@@ -123,6 +132,32 @@ def accelerate(client: ClientT, *, ends_without_reason: bool = False) -> ClientT
     reading_of = partial(_reading_of, ends_without_reason=ends_without_reason)
     with_faster_streams(client, _KINDS, SSE_DECODERS, reading_of)
     return client
+
+
+def completion(message: "data_types.Message") -> ChatCompletion:
+    """Return a folded message as the object that the SDK's own helper would have built.
+
+    It has the provider's own counts, time, service tier and fingerprint. Members that the SDK
+    joins from pieces without a meaning, such as the role of each piece, are as in an answer that
+    was not streamed.
+
+    >>> stream = deltafold.stream(client.chat.completions.create(..., stream=True))
+    >>> deltafold.compat.openai.completion(stream.final_message()).choices[0].message.content
+
+    Raises:
+        MisuseError: the message is not an answer, or the protocol has an error in its place.
+    """
+    body = final_body(message, "openai-chat", _OF_CHAT)
+    return cast("ChatCompletion", builder_of(ChatCompletion, CONSTRUCT)(body))
+
+
+def response(message: "data_types.Message") -> Response:
+    """Return a folded message as a `Response`; as `completion` in all other respects.
+
+    A message does not hold the settings of the request, which the API repeats in its answer.
+    """
+    body = final_body(message, "openai-responses", _OF_RESPONSES)
+    return cast("Response", builder_of(Response, CONSTRUCT)(body))
 
 
 def _reading_of(

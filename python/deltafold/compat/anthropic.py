@@ -115,8 +115,7 @@ def message(message: "data_types.Message") -> Message:
 
     It has the provider's own counts.
 
-    >>> stream = deltafold.stream(client.messages.create(..., stream=True))
-    >>> deltafold.compat.anthropic.message(stream.final_message()).content
+    >>> deltafold.compat.anthropic.message(message).content
 
     Raises:
         MisuseError: the message is not an answer, or the protocol has an error in its place.

@@ -141,8 +141,7 @@ def completion(message: "data_types.Message") -> ChatCompletion:
     joins from pieces without a meaning, such as the role of each piece, are as in an answer that
     was not streamed.
 
-    >>> stream = deltafold.stream(client.chat.completions.create(..., stream=True))
-    >>> deltafold.compat.openai.completion(stream.final_message()).choices[0].message.content
+    >>> deltafold.compat.openai.completion(message).choices[0].message.content
 
     Raises:
         MisuseError: the message is not an answer, or the protocol has an error in its place.
@@ -155,6 +154,8 @@ def response(message: "data_types.Message") -> Response:
     """Return a folded message as a `Response`; as `completion` in all other respects.
 
     A message does not hold the settings of the request, which the API repeats in its answer.
+
+    >>> deltafold.compat.openai.response(message).output_text
     """
     body = final_body(message, "openai-responses", _OF_RESPONSES)
     return cast("Response", builder_of(Response, CONSTRUCT)(body))

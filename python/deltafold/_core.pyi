@@ -28,8 +28,9 @@ from deltafold.contract.kinds import DeltaKind, ErrorCode, FinishReason
 from deltafold.contract.usage import Usage
 from deltafold.errors.model_error import ModelError
 from deltafold.message.messages import Message, MessagePart, Role
-from deltafold.streams.core import ChoicesOptions, DecoderOptions, Status
+from deltafold.streams.core import Status
 from deltafold.streams.encoded import EncoderNote, EncoderOptions
+from deltafold.streams.options import ChoicesOptions, DecoderOptions
 
 __all__ = [
     "CONTRACT_VERSION",

@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol, TypeAlias, Unpack, runtime_checkable
 
 from deltafold._core import Decoder, dialect_names, fold_columns
 from deltafold.contract.exceptions import MisuseError, UnknownDialectError
-from deltafold.streams.core import DecoderOptions
+from deltafold.streams.options import DecoderOptions
 
 __all__ = ["ArrowColumn", "fold", "message_type"]
 

@@ -150,7 +150,8 @@ FAILURES: Final = (
 )
 """What the SDKs raise for a body without a whole answer."""
 
-LEAST_EQUAL: Final = {"anthropic-messages": 160, "openai-chat": 110, "openai-responses": 0}
+LEAST_EQUAL: Final = {"anthropic-messages": 160, "openai-chat": 115, "openai-responses": 80}
+"""Recordings without a difference but those of the repeated request."""
 
 
 def paths(ours: object, theirs: object, path: str = "") -> Iterator[str]:
@@ -195,7 +196,7 @@ def test_a_final_object_equals_that_of_the_sdk(dialect: str) -> None:
                 theirs.model_dump(mode="json", exclude_none=True, warnings=False),
             )
         )
-        equal += not found
+        equal += not any(PATHS[dialect].get(path) != ECHO for path in found)
         new = {path for path in found if not any(fnmatch(path, known) for known in PATHS[dialect])}
         if new and name not in RECORDINGS:
             wrong[name] = new

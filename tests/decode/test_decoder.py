@@ -19,7 +19,7 @@ from deltafold import (
     UnknownDialectError,
     dialect_names,
 )
-from deltafold.streams.core import ChoicesOptions, DecoderOptions
+from deltafold.streams.options import ChoicesOptions, DecoderOptions
 from protocol_bodies import (
     ANTHROPIC,
     CHAT,

@@ -16,7 +16,7 @@ from protocol_bodies import CHAT, DONE
 from splits import now
 
 if TYPE_CHECKING:
-    from deltafold.streams.core import ChoicesOptions
+    from deltafold.streams.options import ChoicesOptions
 
 
 def gemini(count: int) -> bytes:

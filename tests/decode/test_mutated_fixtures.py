@@ -15,7 +15,7 @@ from splits import decode, random_pieces, sized
 from wire_deltas import assert_same
 
 if TYPE_CHECKING:
-    from deltafold.streams.core import DecoderOptions
+    from deltafold.streams.options import DecoderOptions
 
 TIGHT = Limits(
     event_bytes=300,

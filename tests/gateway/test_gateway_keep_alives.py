@@ -42,7 +42,7 @@ class Chunks:
         self._coincides = coincides
 
     def open(self, request: HttpRequest) -> Source:
-        raise NotImplementedError
+        raise AssertionError(f"the gateway awaits its upstream: {request}")
 
     async def open_async(self, _: HttpRequest) -> AsyncSource:
         async def close() -> None:

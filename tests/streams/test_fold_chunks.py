@@ -11,7 +11,7 @@ import pytest
 import deltafold
 from corpus import FIXTURES
 from deltafold import MisuseError, ModelError
-from deltafold.streams.core import DecoderOptions
+from deltafold.streams.options import DecoderOptions
 from protocol_bodies import ANTHROPIC, CHAT, DONE, WHOLE, finish, said
 from splits import now, sized
 

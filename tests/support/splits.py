@@ -13,7 +13,7 @@ from typing import TypeAlias, Unpack
 
 import deltafold
 from deltafold import Decoder, Message, MessageAssembler, MessageDelta, ModelError, Usage
-from deltafold.streams.core import DecoderOptions
+from deltafold.streams.options import DecoderOptions
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SIZES = range(1, 18)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, cast
 
 from deltafold import MisuseError, detect, dialect_names
-from deltafold.streams.core import ChoicesOptions
+from deltafold.streams.options import ChoicesOptions
 from deltafold.testing.recording import Recording
 from deltafold.testing.recording_files import HEAD, open_recording
 

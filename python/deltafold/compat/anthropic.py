@@ -36,6 +36,7 @@ from deltafold.compat.sdk_streams import SSE_DECODERS, opened, with_faster_strea
 from deltafold.errors.model_error import ModelError
 from deltafold.errors.sdk_exceptions import sdk_exception
 from deltafold.message import data_types
+from deltafold.transports.secrets import shown_url
 
 __all__ = ["accelerate", "events", "message"]
 
@@ -190,7 +191,7 @@ class _Reading(Reading[ObjectT]):
         return found
 
     def cut(self, error: ModelError) -> Exception:
-        return sdk_exception(error, "anthropic", str(self._response.request.url))
+        return sdk_exception(error, "anthropic", shown_url(str(self._response.request.url)))
 
     def _error(self, data: bytes) -> Exception:
         body: object = data.decode()

@@ -32,6 +32,7 @@ from deltafold.compat.sdk_streams import SSE_DECODERS, opened, with_faster_strea
 from deltafold.errors.model_error import ModelError
 from deltafold.errors.sdk_exceptions import sdk_exception
 from deltafold.message import data_types
+from deltafold.transports.secrets import shown_url
 
 __all__ = ["accelerate", "chunks", "completion", "events", "response"]
 
@@ -211,7 +212,7 @@ class _Reading(Reading[ObjectT]):
         return failure
 
     def cut(self, error: ModelError) -> Exception:
-        return sdk_exception(error, "openai", str(self._request.url))
+        return sdk_exception(error, "openai", shown_url(str(self._request.url)))
 
     def _error(self, error: object) -> openai.APIError:
         text = member(error, "message")

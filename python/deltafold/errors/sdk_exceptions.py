@@ -45,11 +45,11 @@ _STATUS: Final[Mapping[ErrorCode, int]] = {
     ErrorCode.CONTENT_BLOCKED: 400,
     ErrorCode.RATE_LIMITED: 429,
     ErrorCode.QUOTA_EXCEEDED: 429,
+    ErrorCode.OVERLOADED: 503,
     ErrorCode.SERVER_ERROR: 500,
 }
-"""Status of a failure that a stream has reported after a status of 200."""
 
-_OVERLOADED: Final[Mapping[SdkName, int]] = {"openai": 503, "anthropic": 529}
+_OVERLOADED_CLAUDE: Final = 529
 
 
 def sdk_of(value: object) -> SdkName | None:
@@ -102,25 +102,31 @@ def sdk_exception(failure: Failure, package: SdkName, url: str = "") -> Exceptio
     http = import_module(sdk.DefaultHttpxClient.__base__.__module__.partition(".")[0])
     request = http.Request("POST", url)
     refused = failure.status is not None and failure.status >= _FIRST_REFUSAL
+    claude = package == "anthropic"
+    status = failure.status if refused else documented_status(failure.code, claude=claude)
     made: Exception
-    if failure.code is ErrorCode.TIMEOUT and not refused:
-        made = sdk.APITimeoutError(request)
-    elif failure.code is ErrorCode.CONNECTION_LOST and not refused:
-        made = sdk.APIConnectionError(message=failure.message, request=request)
-    elif (status := failure.status if refused else _status_of(failure, package)) is None:
-        made = sdk.APIError(failure.message, request, body=failure.body)
-    else:
+    if status is not None:
         response = http.Response(status, headers=_headers(failure, package), request=request)
         message = f"Error code: {status} - {failure.message}" if refused else failure.message
         body = _body(failure, package)
         made = _class_of(sdk, status)(message, response=response, body=body)
+    elif failure.code is ErrorCode.TIMEOUT:
+        made = sdk.APITimeoutError(request)
+    elif failure.code is ErrorCode.CONNECTION_LOST:
+        made = sdk.APIConnectionError(message=failure.message, request=request)
+    else:
+        made = sdk.APIError(failure.message, request, body=failure.body)
     return made
 
 
-def _status_of(failure: Failure, package: SdkName) -> int | None:
-    if failure.code is ErrorCode.OVERLOADED:
-        return _OVERLOADED[package]
-    return _STATUS.get(failure.code)
+def documented_status(code: ErrorCode, *, claude: bool) -> int | None:
+    """Return the HTTP status of a failure that a stream has reported after a status of 200.
+
+    Args:
+        code: the code of the failure.
+        claude: whether the Messages API reported it, which has a status of its own for an overload.
+    """
+    return _OVERLOADED_CLAUDE if claude and code is ErrorCode.OVERLOADED else _STATUS.get(code)
 
 
 def _class_of(sdk: Any, status: int) -> Any:  # noqa: ANN401 - a class of an SDK

@@ -62,7 +62,7 @@ from deltafold.transports.timeouts import Timeouts
 
 if TYPE_CHECKING:
     from deltafold.models.output_request import OutputRequest
-    from deltafold.streams.core import ChoicesOptions, DecoderOptions
+    from deltafold.streams.options import ChoicesOptions, DecoderOptions
 
 _IMMUTABLE: Final = (str, int, float, NoneType)
 """Types of most settings, which need no copy."""

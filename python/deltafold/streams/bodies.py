@@ -7,7 +7,7 @@ answer gives, or the detected dialect.
 from typing import NamedTuple, Unpack, cast
 
 from deltafold._core import Decoder, DeltaBatch, decode_body, detect_dialects
-from deltafold.streams.core import DecoderOptions
+from deltafold.streams.options import DecoderOptions
 
 
 class Detection(NamedTuple):

@@ -12,7 +12,8 @@ from typing import Unpack
 from deltafold._core import ChoicesDecoder, DeltaBatch, MessageAssembler, fold_body_choices
 from deltafold.errors.mapper import ErrorMapper
 from deltafold.streams.bodies import whole_body
-from deltafold.streams.core import ChoicesOptions, is_misuse
+from deltafold.streams.core import is_misuse
+from deltafold.streams.options import ChoicesOptions
 
 __all__ = ["ChoicesDecoder", "afold_choices", "fold_choices"]
 

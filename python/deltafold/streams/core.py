@@ -9,9 +9,8 @@ caller does not. The error mapper classifies a refusal, whichever client receive
 changes after the end.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from functools import partial
 from typing import (
     TYPE_CHECKING,
@@ -21,7 +20,6 @@ from typing import (
     NamedTuple,
     Protocol,
     TypeAlias,
-    TypedDict,
     TypeVar,
 )
 
@@ -31,7 +29,6 @@ from deltafold._core import (
     OVER,
     Cursor,
     DeltaBatch,
-    Limits,
     StreamTimes,
     set_late_fields,
 )
@@ -43,6 +40,7 @@ from deltafold.errors.model_error import ModelError
 from deltafold.message import data_types
 from deltafold.streams import excerpts
 from deltafold.streams.call_facts import call_facts, cost_of_answer
+from deltafold.streams.options import DecoderOptions
 from deltafold.transports.headers import RawHeaders
 from deltafold.transports.response_info import ResponseHook, ResponseInfo
 from deltafold.transports.responses import http_response
@@ -68,31 +66,6 @@ Read: TypeAlias = bytes | Exception | None
 
 # Exceptions of httpx and its relatives for mistakes of the caller, as opposed to network failures.
 _MISUSE_NAMES = frozenset({"StreamConsumed", "StreamClosed"})
-
-
-class ChoicesOptions(TypedDict, total=False):
-    """The keyword options of a decoder of every choice: those of `Decoder` except `choice`."""
-
-    run_id: str | None
-    model_id: str | None
-    request_id: str | None
-    status: int
-    headers: Mapping[str, str] | None
-    tools: Iterable[object] | None
-    markup: str | None
-    starts_in_thinking: bool
-    tool_names: Mapping[str, str] | None
-    provider_raw: bool
-    logprobs: bool
-    ends_without_reason: bool
-    limits: Limits | None
-    clock: Callable[[], datetime] | None
-
-
-class DecoderOptions(ChoicesOptions, total=False):
-    """The keyword options of `Decoder`, which every entry of this module takes."""
-
-    choice: int | Literal["joined"]
 
 
 class CallerError(Exception):

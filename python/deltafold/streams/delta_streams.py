@@ -24,8 +24,9 @@ from deltafold.errors.mapper import ErrorMapper
 from deltafold.errors.model_error import ModelError
 from deltafold.message import data_types
 from deltafold.message.notebook import stream_html
-from deltafold.streams.core import CallContext, DecoderOptions, ForeignCall, Status
+from deltafold.streams.core import CallContext, ForeignCall, Status
 from deltafold.streams.first_events import dialect_of_event, name_by_first
+from deltafold.streams.options import DecoderOptions
 from deltafold.streams.readers import (
     AsyncReader,
     AsyncTee,

@@ -20,8 +20,8 @@ from deltafold.errors.model_error import ModelError
 from deltafold.message import data_types
 from deltafold.streams import excerpts
 from deltafold.streams.bodies import whole_body
-from deltafold.streams.core import DecoderOptions
 from deltafold.streams.delta_streams import astream, stream
+from deltafold.streams.options import DecoderOptions
 from deltafold.transports.unready import LineWatch
 
 __all__ = ["Fold", "afold", "fold", "fold_many"]

@@ -24,12 +24,12 @@ from deltafold.streams.core import (
     NO_CALL,
     CallContext,
     CallerError,
-    DecoderOptions,
     Read,
     Step,
     StreamCore,
     finished,
 )
+from deltafold.streams.options import DecoderOptions
 from deltafold.transports.drain import adrain, drain
 from deltafold.transports.responses import source_of_chunks
 from deltafold.transports.sources import AsyncSource, Source

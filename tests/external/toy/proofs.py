@@ -21,7 +21,7 @@ from deltafold.contract.kinds import DeltaKind
 from deltafold.dialects import dialect_of
 from deltafold.gateway import create_app
 from deltafold.message.messages import ToolCallPart
-from deltafold.streams.core import ChoicesOptions
+from deltafold.streams.options import ChoicesOptions
 from deltafold.testing import Recording, ReplayServer, answer
 
 

@@ -15,6 +15,7 @@ from pydantic_ai import exceptions
 
 from deltafold.contract.kinds import ErrorCode
 from deltafold.errors.model_error import ModelError
+from deltafold.errors.sdk_exceptions import documented_status
 
 _CATEGORIES: Final[Mapping[ErrorCode, Any]] = {
     ErrorCode.AUTHENTICATION: exceptions.ModelAuthenticationError,
@@ -31,22 +32,7 @@ _CATEGORIES: Final[Mapping[ErrorCode, Any]] = {
 }
 """Category of each failure that a provider reports."""
 
-_STATUSES: Final[Mapping[ErrorCode, int]] = {
-    ErrorCode.AUTHENTICATION: 401,
-    ErrorCode.PERMISSION: 403,
-    ErrorCode.NOT_FOUND: 404,
-    ErrorCode.INVALID_REQUEST: 400,
-    ErrorCode.REPLAY_REFUSED: 400,
-    ErrorCode.CONTEXT_LENGTH_EXCEEDED: 400,
-    ErrorCode.RATE_LIMITED: 429,
-    ErrorCode.QUOTA_EXCEEDED: 429,
-    ErrorCode.OVERLOADED: 503,
-    ErrorCode.SERVER_ERROR: 500,
-}
-"""HTTP status of a failure that a provider reports inside a stream."""
-
 _FIRST_REFUSAL: Final = 400
-_OVERLOADED_CLAUDE: Final = 529
 
 
 def exception_of(
@@ -70,9 +56,8 @@ def exception_of(
         )
     category = _CATEGORIES.get(error.code)
     is_refusal = error.status is not None and error.status >= _FIRST_REFUSAL
-    status = error.status if is_refusal else _STATUSES.get(error.code)
-    if not is_refusal and error.provider_code == "overloaded_error":
-        status = _OVERLOADED_CLAUDE
+    claude = error.provider_code == "overloaded_error"
+    status = error.status if is_refusal else documented_status(error.code, claude=claude)
     if status is None:
         return (category or exceptions.ModelAPIError)(
             model_name,

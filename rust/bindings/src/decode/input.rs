@@ -28,7 +28,7 @@ pub(crate) enum Input<'a> {
 /// The feeds of one decoder.
 pub(crate) struct Feeds {
     dialect: &'static str,
-    /// The number of feeds so far, for the error of an object that is no event.
+    /// The number of feeds so far.  The error for a wrong object names it.
     count: AtomicUsize,
 }
 

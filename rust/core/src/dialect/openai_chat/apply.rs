@@ -1,7 +1,9 @@
 //! State of a Chat Completions stream, and the application of events to it.
 
+use super::audio::Audio;
 use super::calls::{CallPlace, Calls};
 use super::carriers::{citations, each_thinking};
+use super::filters::FilterResults;
 use super::logprobs::Tokens;
 use super::read::{
     self, Arguments, Choice, Chunk, Event, Message, RareContent, RareMembers, ToolCall,
@@ -10,7 +12,7 @@ use super::reasoning::{Thinking, each_text};
 use super::safeguards::warn_of_flagged_calls;
 use super::templates::EventTemplate;
 
-use super::facts::{AUDIO, FACTS, TIMINGS};
+use super::facts::{FACTS, TIMINGS};
 use crate::contract::{ErrorCode, Failure, InputFormat, Logprobs};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
 use crate::emit::{Counts, PartHandle, PartKind};
@@ -30,21 +32,11 @@ pub struct State {
     citations: Option<String>,
     search_results: Option<String>,
     audio: Option<Audio>,
-    /// What Azure's filters said, and whether one of them acted.
-    filter_results: Option<(bool, String)>,
+    filter_results: FilterResults,
     /// The message arrived whole, not in deltas.  Then `{}` as arguments is the real value and not a placeholder.
     whole: bool,
     /// Memory for the log probabilities of a chunk.
     tokens: TokenMemory,
-}
-
-#[derive(Clone, Debug, Default, PartialEq)]
-struct Audio {
-    id: Option<String>,
-    data: String,
-    expires_at: Option<String>,
-    /// The text that is its transcript.
-    transcript: Option<PartHandle>,
 }
 
 /// Memory for log probabilities between two chunks.  Its content does not belong to the state: a template that matches an
@@ -128,19 +120,9 @@ impl Protocol for State {
                 sink.annotate_list(part, name, &list);
             }
         }
-        if let Some((_, results)) = self.filter_results.take() {
-            sink.detail("content_filter_results", &results);
-        }
-        if let Some(audio) = self.audio.take().filter(|audio| !audio.data.is_empty()) {
-            let block = json::object(|block| {
-                block.text("type", "audio");
-                block.json("id", audio.id.as_deref().unwrap_or("null"));
-                block.text("data", &audio.data);
-                block.json("expires_at", audio.expires_at.as_deref().unwrap_or("null"));
-            });
-            // The bytes of `data` were counted when they arrived; `provider_part` counts the whole part again.
-            sink.give_back_state_bytes(audio.data.len());
-            sink.provider_part(&block);
+        self.filter_results.send(sink);
+        if let Some(audio) = self.audio.take() {
+            audio.send(sink);
         }
     }
 }
@@ -217,12 +199,8 @@ impl State {
         if let Some(opaque) = &choice.opaque {
             sink.details(opaque.iter().copied());
         }
-        if let Some(results) = choice.filter_results.filter(|results| *results != "{}") {
-            // Each has the results of its text; one in which a filter acted says more.
-            let acted = results.contains("true");
-            if self.filter_results.as_ref().is_none_or(|(before, _)| acted && !before) {
-                self.filter_results = Some((acted, results.to_owned()));
-            }
+        if let Some(results) = choice.filter_results {
+            self.filter_results.note(results);
         }
         if choice.names_a_stop_string {
             sink.stopped_by_string();
@@ -537,44 +515,21 @@ impl State {
 
     fn audio(&mut self, json: &str, sink: &mut DeltaSink<'_>) {
         let audio = self.audio.get_or_insert_default();
-        let mut said = None;
-        let _ = Reader::trusted(json).maybe_object(|reader, key| {
-            match key {
-                "id" => audio.id = reader.opt_raw()?.map(str::to_owned).or(audio.id.take()),
-                "expires_at" => {
-                    audio.expires_at = reader.opt_raw()?.map(str::to_owned);
-                    if audio.expires_at.is_some() {
-                        sink.says_whole();
-                    }
-                }
-                "transcript" => said = reader.filled_string()?,
-                "data" => {
-                    if let Some(data) = reader.filled_string()?
-                        && sink.take_state_bytes(data.raw.len())
-                    {
-                        audio.data.push_str(&data.text());
-                    }
-                }
-                _ => reader.skip()?,
-            }
-            Ok(())
-        });
-        let (id, transcript) = (audio.id.clone(), audio.transcript);
-        if let Some(text) = said {
-            let part = match transcript {
-                Some(part) => part,
-                None => self.open_transcript(id.as_deref(), sink),
-            };
-            sink.text(part, text);
-        }
+        let Some(text) = audio.read(json, sink) else { return };
+        let part = if let Some(part) = audio.transcript {
+            part
+        } else {
+            let state = audio.transcript_state();
+            self.open_transcript(&state, sink)
+        };
+        sink.text(part, text);
     }
 
     /// Open the part of a transcript.  Its state comes first, because writers tell it from other text by its state.
-    fn open_transcript(&mut self, id: Option<&str>, sink: &mut DeltaSink<'_>) -> PartHandle {
+    fn open_transcript(&mut self, state: &str, sink: &mut DeltaSink<'_>) -> PartHandle {
         self.leave_part(sink);
         let part = sink.open_part(PartKind::Text);
-        let audio = json::object(|audio| audio.json("id", id.unwrap_or("null")));
-        sink.part_state(part, &json::object(|state| state.json(AUDIO, &audio)));
+        sink.part_state(part, state);
         self.last_text = Some(part);
         if let Some(audio) = &mut self.audio {
             audio.transcript = Some(part);

@@ -16,9 +16,11 @@
 //! Fixtures: `tests/fixtures/streams/openai-chat/`.
 
 mod apply;
+mod audio;
 mod calls;
 mod carriers;
 pub mod facts;
+mod filters;
 mod images;
 pub(super) mod logprobs;
 mod read;

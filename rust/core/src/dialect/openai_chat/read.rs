@@ -1,5 +1,6 @@
 //! Reader of Chat Completions frames: one frame → one [`Event`].
 
+use super::filters;
 use super::logprobs::ChoiceLogprobs;
 use crate::dialect::choices::{ChoiceNumbers, Number};
 use crate::dialect::protocol::{Frame, Wanted};
@@ -63,7 +64,7 @@ pub(super) struct RareMembers<'a> {
     pub(super) opaque: Vec<Opaque<'a>>,
     /// The first entry of a whole body that is not followed: its number and its message.
     pub(super) other_message: Option<(u64, &'a str)>,
-    /// What the entries are, if they are no messages.
+    /// Name of the foreign protocol whose entries are in the list.
     pub(super) foreign: Option<&'static str>,
 }
 
@@ -106,11 +107,6 @@ fn read_other<'a>(
     }
 }
 
-/// Return whether a filter of Azure acted, or found more than nothing.  A chunk without either may match a template.
-fn tells(results: &str) -> bool {
-    ["true", "\"low\"", "\"medium\"", "\"high\""].iter().any(|word| results.contains(word))
-}
-
 /// Set a member of a boxed struct.  Without a value, the box is not allocated.
 fn put<R: Default, T>(
     rare: &mut Option<Box<R>>,
@@ -136,7 +132,7 @@ pub(super) struct Choice<'a> {
     pub(super) usage: Option<&'a str>,
     /// A stop string ended the answer.
     pub(super) names_a_stop_string: bool,
-    /// What Azure's filters say of the content: where one of them acted or warns, and at the end.
+    /// Results of Azure's filters: those that say something, and those of the end.
     pub(super) filter_results: Option<&'a str>,
     #[expect(clippy::box_collection, reason = "few chunks have one, and the event stays small")]
     pub(super) opaque: Option<Box<Vec<Opaque<'a>>>>,
@@ -380,7 +376,7 @@ fn read_choice<'a>(
         tokens.join();
     }
     if choice.finish_reason.is_none() {
-        choice.filter_results = choice.filter_results.filter(|results| tells(results));
+        choice.filter_results = choice.filter_results.filter(|results| filters::tell(results));
     }
     let foreign = foreign.filter(|_| !choice.has_delta && choice.message.is_none());
     match (numbers.next(index, raw_index, wanted.followed), chunk.has_choice) {

@@ -70,7 +70,7 @@ lint: .venv-lint/installed ## formatters, linters, the import contract, citation
 
 check: $(if $(filter $(CHECKS),$(NAME)),check-$(NAME),names-of-check) ## a check that needs more than `make test`, by NAME=...; without NAME: their names
 
-bench: $(if $(filter $(BENCHES),$(or $(NAME),streams)),bench-$(or $(NAME),streams),names-of-bench) ## a measurement, by NAME=streams, gateway, scale, frameworks or loops; without NAME: streams
+bench: $(if $(filter $(BENCHES),$(or $(NAME),streams)),bench-$(or $(NAME),streams),names-of-bench) ## a measurement, by NAME=streams, gateway, scale, frameworks, takeover or loops; without NAME: streams
 
 bless: $(if $(filter $(BLESSED),$(or $(NAME),expectations)),bless-$(or $(NAME),expectations),names-of-bless) ## rewrites what tests compare with, by NAME=expectations or gate; without NAME: expectations
 
@@ -170,6 +170,9 @@ bench-scale: .venv-bench/installed ## columns of 100,000 bodies beside a process
 bench-frameworks: .venv-frameworks/installed .venv-strands/installed ## the adapters beside the frameworks' own models; rewrites the table in docs/frameworks.md (installs the frameworks)
 	.venv-frameworks/bin/python -W ignore benches/frameworks/bench_frameworks.py --docs docs/frameworks.md
 	.venv-strands/bin/python -W ignore benches/frameworks/bench_frameworks.py --docs docs/frameworks.md
+
+bench-takeover: .venv-bench/installed ## two assemblers written by hand, with an accelerated client, and with stream(); rewrites the table in docs/migrate/hand-written.md
+	.venv-bench/bin/python -W ignore benches/takeover.py --docs docs/migrate/hand-written.md
 
 bench-loops: .venv-loops/installed .venv-strands/installed ## agent loops of pydantic-ai, openai-agents and strands; rewrites docs/loops.md (installs them)
 	.venv-loops/bin/python benches/loops/loops.py --strands-python .venv-strands/bin/python

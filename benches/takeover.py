@@ -1,11 +1,11 @@
-"""What replacing a hand-written assembler saves, over HTTP on the loopback interface.
+"""CPU that the replacement of a hand-written assembler saves, over HTTP on loopback.
 
 In: nothing.  Out: CPU for each event of two programs, as they were written by hand, with the client
 accelerated, and with `deltafold.stream`; the table of a document; whether the bounds hold.
 
 Laws: the server is another process. The three forms of a program take turns, and the first round is
 not counted. A figure is the minimum of the rounds. Every run of a form gives the same answer, or
-the measurement fails. The garbage collector does not look at what was imported.
+the measurement fails. The garbage collector skips imported objects.
 
     python benches/takeover.py --docs docs/migrate/hand-written.md
 """
@@ -37,7 +37,7 @@ FORMS: Final = ("by hand", "`accelerate`", "`stream`")
 
 
 class Bound(NamedTuple):
-    """How many times less CPU the two replacements take than the loop, at least."""
+    """Lowest ratios of the CPU of the loop to that of its two replacements."""
 
     accelerated: float
     streamed: float

@@ -27,6 +27,7 @@ from test_asynchronous import ALONE
 from test_asynchronous import DELTAS as DELTAS_AWAITED
 from test_corpus import FOLDED, FOLDED_JSON, ORJSON_JSON
 from test_model_path import TRANSPORTS
+from test_sdk_objects import DUMPED, FOLD_OF_OBJECTS, STREAM_OF_OBJECTS
 from test_sdk_response import BYTES_ONLY
 from transcoding import FIRST_PAIR, HAND_WRITTEN, LINGUAFRANCA, TRANSCODER
 
@@ -248,6 +249,9 @@ def _against_sdks(results: Results, dialect: str) -> Iterator[Target]:
     measured = results.ratio("sdk objects", "SDK", "deltafold.compat", dialect=dialect)
     what = f"{dialect}: the SDK's own objects by deltafold.compat, against the SDK"
     yield Target(what, "at least", 6 if dialect == "openai-chat" else 3, measured)
+    for reader in (STREAM_OF_OBJECTS, FOLD_OF_OBJECTS):
+        measured = results.ratio("objects as input", reader, DUMPED, dialect=dialect)
+        yield Target(f"{dialect}: {reader}, against {DUMPED}", "at most", 1.5, measured)
 
 
 # Events, feed, and how many times faster than the hand-written transcoding.

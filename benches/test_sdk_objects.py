@@ -1,6 +1,7 @@
-"""The objects of the SDKs from their own streams and from `deltafold.compat`, of the same response.
+"""The objects of the SDKs: as output of `deltafold.compat`, and as input of `stream` and `Fold`.
 
-The stream comes from a transport inside the process; opening it is a part of the time.
+The stream comes from a transport inside the process; opening it is a part of the time of the
+output. The input has been read before.
 """
 
 from collections.abc import Callable, Iterable
@@ -10,12 +11,16 @@ from typing import Any, Final
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from bodies import DIALECTS, feeds
+from bodies import DIALECTS, feeds, text
+from deltafold import Fold, stream
 from deltafold.compat import anthropic, openai
 from measuring import together
 from transports import anthropic_client, openai_client
 
 EVENTS: Final = 2000
+STREAM_OF_OBJECTS: Final = "deltafold.stream(objects)"
+FOLD_OF_OBJECTS: Final = "Fold.feed(object)"
+DUMPED: Final = "model_dump_json, Fold"
 Objects = Callable[[], Iterable[object]]
 
 
@@ -40,3 +45,30 @@ def test_sdk_objects(benchmark: BenchmarkFixture, dialect: str) -> None:
     }
     counts = together(benchmark, reads, group="sdk objects", dialect=dialect, events=EVENTS)
     assert len(set(counts.values())) == 1
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_objects_as_input(benchmark: BenchmarkFixture, dialect: str) -> None:
+    objects: Any = list(opening(dialect)())
+
+    def streamed() -> str:
+        with stream(objects) as reading:
+            return reading.final_message().text
+
+    def folded() -> str:
+        fold = Fold(dialect)
+        for one in objects:
+            fold.feed(one)
+        fold.close()
+        return fold.message.text
+
+    def dumped() -> str:
+        fold = Fold(dialect)
+        for one in objects:
+            fold.feed(b"data: %b\n\n" % one.model_dump_json(exclude_none=True).encode())
+        fold.close()
+        return fold.message.text
+
+    reads = {STREAM_OF_OBJECTS: streamed, FOLD_OF_OBJECTS: folded, DUMPED: dumped}
+    said = together(benchmark, reads, group="objects as input", dialect=dialect, events=EVENTS)
+    assert set(said.values()) == {text(EVENTS, dialect)}

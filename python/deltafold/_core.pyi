@@ -27,7 +27,14 @@ from typing_extensions import Buffer, TypeVar, disjoint_base
 from deltafold.contract.kinds import DeltaKind, ErrorCode, FinishReason
 from deltafold.contract.usage import Usage
 from deltafold.errors.model_error import ModelError
-from deltafold.message.messages import Message, MessagePart, Role
+from deltafold.message.messages import (
+    FileRefPart,
+    ImagePart,
+    Message,
+    MessagePart,
+    ProviderPart,
+    Role,
+)
 from deltafold.streams.core import Status
 from deltafold.streams.encoded import EncoderNote, EncoderOptions
 from deltafold.streams.options import ChoicesOptions, DecoderOptions
@@ -144,6 +151,8 @@ class MessageDelta:
     @property
     def args_text(self) -> str | None: ...
     @property
+    def audio(self) -> str | None: ...
+    @property
     def input_format(self) -> Literal["json", "text"] | None: ...
     @property
     def incomplete(self) -> bool: ...
@@ -176,7 +185,7 @@ class MessageDelta:
     @property
     def http_request_id(self) -> str | None: ...
     @property
-    def part(self) -> dict[str, object] | None: ...
+    def part(self) -> ImagePart | FileRefPart | ProviderPart | None: ...
     def to_dict(self) -> dict[str, object]: ...
     @classmethod
     def from_dict(cls, data: Mapping[str, object]) -> MessageDelta: ...

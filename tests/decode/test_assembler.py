@@ -379,7 +379,7 @@ BROKEN: list[tuple[str, list[tuple[str, Wire]], Wire]] = [
         [start()],
         delta(2, *part(0, {"kind": "image", "payload": {"mimeType": "image/png"}})),
     ),
-    ("unknown kind", [start()], delta(2, "audio", {})),
+    ("unknown kind", [start()], delta(2, "video", {})),
     ("payload without a member", [start()], delta(2, "text", {})),
     ("payload with a wrong type", [start()], delta(2, "text", {"textDelta": 5})),
     ("usage without a count", [start()], delta(2, "usage", {"inputTokens": 1})),

@@ -94,7 +94,7 @@ errors = st.builds(
     an_error, st.sampled_from([code.value for code in ErrorCode]), st.none() | st.booleans()
 )
 malformed = st.builds(
-    without_members, st.sampled_from([*(kind.value for kind in DeltaKind), "audio"])
+    without_members, st.sampled_from([*(kind.value for kind in DeltaKind), "video"])
 )
 moves = st.one_of(
     texts, annotated, refused, redacted, calls, calls, arguments, arguments, ends, ends

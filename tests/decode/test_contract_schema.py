@@ -59,8 +59,14 @@ PAYLOADS: dict[str, list[dict[str, object]]] = {
         {"toolCallId": "c", "toolName": "f"},
         {"toolCallId": "c", "toolName": "f", "partIndex": 1, "inputFormat": "text"},
     ],
-    "tool_call_args": [{"toolCallId": "c", "argsTextDelta": "{"}],
-    "tool_call_end": [{"toolCallId": "c"}, {"toolCallId": "c", "incomplete": True}],
+    "tool_call_args": [
+        {"toolCallId": "c", "argsTextDelta": "{"},
+        {"toolCallId": "c", "argsTextDelta": "{", "partIndex": 1},
+    ],
+    "tool_call_end": [
+        {"toolCallId": "c"},
+        {"toolCallId": "c", "partIndex": 1, "incomplete": True},
+    ],
     "usage": [
         USAGE,
         {
@@ -96,6 +102,7 @@ PAYLOADS: dict[str, list[dict[str, object]]] = {
     ],
     "part": [{"partIndex": 0, "part": IMAGE}],
     "part_end": [{"partIndex": 0}],
+    "audio": [{"audioDelta": "UklGRg=="}],
 }
 
 
@@ -176,7 +183,7 @@ def test_a_delta_is_valid_and_goes_through_the_class_unchanged(
         delta("text", {}),
         delta("text", {"textDelta": 5}),
         delta("text", {"textDelta": "x", "partIndex": -1}),
-        delta("audio", {}),
+        delta("video", {}),
         delta("tool_call_start", {"toolCallId": "c", "toolName": "f", "inputFormat": "xml"}),
         delta("tool_call_args", {"toolCallId": "c"}),
         delta("usage", {"inputTokens": 1}),

@@ -21,6 +21,7 @@ from deltafold import (
     MessageDelta,
     Usage,
 )
+from deltafold.message.parts import part_from_wire
 from protocol_bodies import (
     CHAT,
     said,
@@ -58,6 +59,7 @@ NOTHING: Wire = {
     "provider_code": None,
     "http_request_id": None,
     "part": None,
+    "audio": None,
 }
 
 COUNTS: Wire = {"inputTokens": 3, "outputTokens": 4, "totalTokens": 7}
@@ -197,13 +199,14 @@ ROWS: list[tuple[DeltaKind, Wire, Wire]] = [
             "warnings": [WARNING],
         },
     ),
-    (DeltaKind.PART, {"part": PROVIDER_PART}, {"part": PROVIDER_PART}),
+    (DeltaKind.PART, {"part": PROVIDER_PART}, {"part": part_from_wire(PROVIDER_PART)}),
     (
         DeltaKind.PART,
         {"partIndex": 3, "part": PROVIDER_PART},
-        {"part": PROVIDER_PART, "part_index": 3},
+        {"part": part_from_wire(PROVIDER_PART), "part_index": 3},
     ),
     (DeltaKind.PART_END, {"partIndex": 3}, {"part_index": 3}),
+    (DeltaKind.AUDIO, {"audioDelta": "UklGRg=="}, {"audio": "UklGRg=="}),
 ]
 
 EVERY = pytest.mark.parametrize(("kind", "payload", "said_of_it"), ROWS)
@@ -354,7 +357,7 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
     "run_id None": ({"run_id": None}, "runId", "run"),
     "run_id bytes": ({"run_id": b"run"}, "runId", "bytes"),
     "run_id no Unicode": ({"run_id": "\ud800"}, "runId", "surrogate"),
-    "kind unknown": ({"kind": "audio"}, "kind", "audio"),
+    "kind unknown": ({"kind": "video"}, "kind", "video"),
     "kind an int": ({"kind": 5}, "kind", "int"),
     "payload a list": ({"payload": []}, "payload", "list"),
     "timestamp an int": ({"timestamp": 5}, "timestamp", "int"),

@@ -450,7 +450,7 @@ def _fold_usage(fold: _Fold, delta: MessageDelta) -> None:
 
 def _fold_part(fold: _Fold, delta: MessageDelta) -> None:
     _check_opens(fold, delta)
-    part = delta.part or {}
+    part = cast("dict[str, object]", delta.payload["part"])
     try:
         part_from_wire(part)  # refused here, for later it would be too late
     except ContractError as error:
@@ -502,6 +502,7 @@ _FOLDS: Final[Mapping[DeltaKind, Callable[[_Fold, MessageDelta], None]]] = {
     DeltaKind.PART: _fold_part,
     DeltaKind.PART_END: _fold_part_end,
     DeltaKind.DONE: _fold_done,
+    DeltaKind.AUDIO: lambda _fold, _delta: None,
     DeltaKind.ERROR: _fold_error,
 }
 

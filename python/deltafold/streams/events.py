@@ -11,13 +11,13 @@ An event `tool_use` has the whole call and comes at its end.  The last event is 
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Self
+from typing import Final, Self, cast
 
 from deltafold._core import MessageDelta
 from deltafold.contract.kinds import DeltaKind, FinishReason
 from deltafold.contract.usage import Usage
 from deltafold.errors.model_error import ModelError
-from deltafold.message.messages import Message, MessagePart, ToolCallPart, part_from_wire
+from deltafold.message.messages import Message, MessagePart, ToolCallPart
 
 
 class StreamEventKind(StrEnum):
@@ -34,9 +34,18 @@ class StreamEventKind(StrEnum):
     PART_DELTA = "part_delta"
     PART_STOP = "part_stop"
     TOOL_USE = "tool_use"
+    AUDIO = "audio"
     USAGE = "usage"
     MESSAGE_STOP = "message_stop"
     ERROR = "error"
+
+
+_KINDS: Final = {
+    DeltaKind.START: StreamEventKind.MESSAGE_START,
+    DeltaKind.AUDIO: StreamEventKind.AUDIO,
+    DeltaKind.USAGE: StreamEventKind.USAGE,
+}
+"""Kinds of the deltas that belong to no part, and of their events."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +68,7 @@ class StreamEvent:
         finish_reason: the reason why the model stopped (message_stop).
         message: the whole message (message_stop).
         error: the failure (error); its `partial_message` has the parts received before.
-        delta: the delta that caused the event.
+        delta: the delta that caused the event; of an event `audio`, its `audio` is the new data.
     """
 
     kind: StreamEventKind
@@ -106,8 +115,8 @@ class EventMaker:
     def events(self, delta: MessageDelta) -> Iterator[StreamEvent]:
         """Yield the events of one delta, in order."""
         match delta.kind:
-            case DeltaKind.START:
-                yield StreamEvent(kind=StreamEventKind.MESSAGE_START, delta=delta)
+            case DeltaKind.START | DeltaKind.AUDIO | DeltaKind.USAGE:
+                yield StreamEvent(kind=_KINDS[delta.kind], delta=delta, usage=delta.usage)
             case DeltaKind.TEXT | DeltaKind.THINKING:
                 yield from self._text(delta)
             case DeltaKind.PART_END:
@@ -121,8 +130,6 @@ class EventMaker:
                 yield from self._call_end(delta)
             case DeltaKind.PART:
                 yield from self._whole_part(delta)
-            case DeltaKind.USAGE:
-                yield StreamEvent(kind=StreamEventKind.USAGE, delta=delta, usage=delta.usage)
             case DeltaKind.DONE | DeltaKind.ERROR:
                 yield from self._end(delta)
 
@@ -194,7 +201,7 @@ class EventMaker:
 
     def _whole_part(self, delta: MessageDelta) -> Iterator[StreamEvent]:
         index = delta.part_index or 0
-        part = part_from_wire(delta.part or {})
+        part = cast("MessagePart", delta.part)
         yield _started(delta, index, part.kind)
         yield StreamEvent(
             kind=StreamEventKind.PART_STOP,

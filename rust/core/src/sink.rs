@@ -270,6 +270,12 @@ impl<'a> DeltaSink<'a> {
         self.below.provider_part(block);
     }
 
+    /// Emit the block of audio whose pieces, of `said` bytes, were emitted before.
+    pub fn audio_part(&mut self, block: &str, said: usize) {
+        self.end_markup(CallEnd::Provider);
+        self.below.audio_part(block, said);
+    }
+
     /// Emit a generated image.
     pub fn image_part(&mut self, mime_type: &str, content: ImageContent<'_>, state: Option<&str>) {
         self.end_markup(CallEnd::Provider);

@@ -10,11 +10,11 @@ framework's exception; a pause of the provider is a suspended response.
 """
 
 import json
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from pydantic_ai.messages import FinishReason as FrameworkReason
 from pydantic_ai.messages import (
@@ -28,7 +28,7 @@ from pydantic_ai.usage import RequestUsage
 
 from deltafold._core import forbids_calls
 from deltafold.contract.kinds import DeltaKind, FinishReason
-from deltafold.integrations.carried import MEMBER, Carried, added, state_of, whole_part
+from deltafold.integrations.carried import MEMBER, Carried, added, state_of
 from deltafold.integrations.pydantic_ai.citations import citations_of
 from deltafold.integrations.pydantic_ai.failures import exception_of
 from deltafold.integrations.pydantic_ai.native_tools import parts_of_whole
@@ -252,15 +252,15 @@ class DeltafoldStreamedResponse(StreamedResponse):
         return [] if event is None else [event]
 
     def _whole_events(self, delta: "MessageDelta") -> Events:
+        wire = cast("Mapping[str, object]", delta.payload["part"])
         # An image is not read for this.
-        is_block = (delta.part or {}).get("kind") == "provider"
-        whole = whole_part({"part": delta.part}) if is_block else None
+        whole = delta.part if wire["kind"] == "provider" else None
         if whole is not None and is_boundary(whole):
             written = self._parts_manager.get_parts()
             self._declined_calls |= {
                 part.tool_call_id for part in written if isinstance(part, ToolCallPart)
             }
-        parts = parts_of_whole(delta.part or {}, self._provider_name, self._native_names)
+        parts = parts_of_whole(wire, self._provider_name, self._native_names)
         return [self._parts_manager.handle_part(vendor_part_id=None, part=part) for part in parts]
 
     def _end(self, delta: "MessageDelta") -> None:

@@ -18,7 +18,7 @@ use crate::delta::payload;
 use crate::support::clock;
 use crate::support::contract;
 use crate::support::errors;
-use crate::support::imports::{DELTA_SCHEMA, JSON_LOADS};
+use crate::support::imports::{DELTA_SCHEMA, JSON_LOADS, PART_FROM_WIRE};
 use crate::support::json;
 
 /// One event of a stream.
@@ -65,6 +65,7 @@ enum Body {
         part_index: u32,
     },
     Args {
+        part_index: u32,
         id: Py<PyString>,
         text: Py<PyString>,
     },
@@ -97,8 +98,9 @@ impl MessageDelta {
             TextOnlyDelta::Thinking { part, text } => {
                 make(string(text).into_any(), Body::Thinking { part_index: part })
             }
-            TextOnlyDelta::Args { id, text } => {
-                make(py.None(), Body::Args { id: shown_id(py, id), text: string(text) })
+            TextOnlyDelta::Args { part, id, text } => {
+                let (id, text) = (shown_id(py, id), string(text));
+                make(py.None(), Body::Args { part_index: part, id, text })
             }
         }
     }
@@ -111,12 +113,6 @@ impl MessageDelta {
     ) -> PyResult<Bound<'py, Self>> {
         if let (Some(text_only), None) = (delta.payload.text_only(), delta.provider_raw) {
             return Self::from_text_only(py, run_id, delta.seq, text_only, now);
-        }
-        if let (Payload::ToolCallArgs { id, text }, None) = (delta.payload, delta.provider_raw) {
-            let [id, text] = [id, text].map(|text| PyString::new(py, text).unbind());
-            let body = Body::Args { id, text };
-            let (run_id, seq) = (run_id.clone_ref(py), delta.seq);
-            return Bound::new(py, Self { run_id, text: py.None(), seq, now, body });
         }
         let rare =
             Rare { payload: delta.payload.to_owned(), raw: delta.provider_raw.map(Into::into) };
@@ -149,9 +145,11 @@ impl MessageDelta {
             Body::Thinking { part_index } => {
                 Payload::Thinking { text: text()?, part_index: Some(*part_index), attributes }
             }
-            Body::Args { id, text } => {
-                Payload::ToolCallArgs { id: id.to_str(py)?, text: text.to_str(py)? }
-            }
+            Body::Args { part_index, id, text } => Payload::ToolCallArgs {
+                id: id.to_str(py)?,
+                text: text.to_str(py)?,
+                part_index: Some(*part_index),
+            },
             Body::Rare(rare) => rare.payload.as_deref(),
         };
         Ok(Delta { seq: self.seq, payload, provider_raw: self.raw() })
@@ -228,11 +226,12 @@ impl MessageDelta {
     /// Members in wire names, built on demand.
     #[getter]
     fn payload<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        if let Body::Args { id, text } = &self.body {
+        if let Body::Args { part_index, id, text } = &self.body {
             // The id may be long, so it is not copied for each delta that repeats it.
             let dict = PyDict::new(py);
             dict.set_item(intern!(py, "toolCallId"), id)?;
             dict.set_item(intern!(py, "argsTextDelta"), text)?;
+            dict.set_item(intern!(py, "partIndex"), *part_index)?;
             return Ok(dict);
         }
         payload::to_dict(py, &self.as_core(py)?.payload)
@@ -249,16 +248,19 @@ impl MessageDelta {
         self.raw().map(|raw| json::to_python(py, raw)).transpose()
     }
 
-    /// Number of the part, for text, thinking, tool_call_start, part and part_end.
+    /// Number of the part, for text, thinking, the deltas of a call, part and part_end.
     #[getter]
     fn part_index(&self) -> Option<u32> {
         match &self.body {
-            Body::Text { part_index } | Body::Thinking { part_index } => Some(*part_index),
-            Body::Args { .. } => None,
+            Body::Text { part_index }
+            | Body::Thinking { part_index }
+            | Body::Args { part_index, .. } => Some(*part_index),
             Body::Rare(rare) => match &rare.payload {
                 Payload::Text { part_index, .. }
                 | Payload::Thinking { part_index, .. }
                 | Payload::ToolCallStart { part_index, .. }
+                | Payload::ToolCallArgs { part_index, .. }
+                | Payload::ToolCallEnd { part_index, .. }
                 | Payload::Part { part_index, .. } => *part_index,
                 Payload::PartEnd { part_index } => Some(*part_index),
                 _ => None,
@@ -330,6 +332,15 @@ impl MessageDelta {
         }
         match self.rare() {
             Some(Payload::ToolCallArgs { text, .. }) => Some(PyString::new(py, text).unbind()),
+            _ => None,
+        }
+    }
+
+    /// New audio of an `audio` delta in base64, as the provider cut it.
+    #[getter]
+    fn audio(&self) -> Option<&str> {
+        match self.rare() {
+            Some(Payload::Audio { data }) => Some(data),
             _ => None,
         }
     }
@@ -469,10 +480,13 @@ impl MessageDelta {
         }
     }
 
+    /// The whole part of a `part` delta: an `ImagePart`, `FileRefPart` or `ProviderPart`.  The payload has its wire form.
     #[getter]
     fn part<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         match self.rare() {
-            Some(Payload::Part { part, .. }) => json::to_python(py, part).map(Some),
+            Some(Payload::Part { part, .. }) => {
+                PART_FROM_WIRE.get(py)?.call1((json::to_python(py, part)?,)).map(Some)
+            }
             _ => Ok(None),
         }
     }

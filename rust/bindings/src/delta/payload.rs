@@ -45,12 +45,14 @@ pub(crate) fn to_dict<'py>(
             }
             writer.json("providerState", *provider_state)?;
         }
-        Payload::ToolCallArgs { id, text } => {
+        Payload::ToolCallArgs { id, text, part_index } => {
             dict.set_item("toolCallId", id)?;
             dict.set_item("argsTextDelta", text)?;
+            writer.some("partIndex", *part_index)?;
         }
-        Payload::ToolCallEnd { id, incomplete, provider_state } => {
+        Payload::ToolCallEnd { id, part_index, incomplete, provider_state } => {
             dict.set_item("toolCallId", id)?;
+            writer.some("partIndex", *part_index)?;
             writer.flag("incomplete", *incomplete)?;
             writer.json("providerState", *provider_state)?;
         }
@@ -86,6 +88,7 @@ pub(crate) fn to_dict<'py>(
             writer.json("part", Some(part))?;
         }
         Payload::PartEnd { part_index } => dict.set_item("partIndex", *part_index)?,
+        Payload::Audio { data } => dict.set_item("audioDelta", data)?,
     }
     Ok(dict)
 }
@@ -147,9 +150,11 @@ pub(crate) fn from_mapping(
         DeltaKind::ToolCallArgs => Payload::ToolCallArgs {
             id: members.text("toolCallId")?,
             text: members.text("argsTextDelta")?,
+            part_index: members.index("partIndex")?,
         },
         DeltaKind::ToolCallEnd => Payload::ToolCallEnd {
             id: members.text("toolCallId")?,
+            part_index: members.index("partIndex")?,
             incomplete: members.flag("incomplete")?.unwrap_or(false),
             provider_state: members.object("providerState")?,
         },
@@ -193,6 +198,7 @@ pub(crate) fn from_mapping(
         DeltaKind::PartEnd => Payload::PartEnd {
             part_index: members.index("partIndex")?.ok_or_else(|| members.missing("partIndex"))?,
         },
+        DeltaKind::Audio => Payload::Audio { data: members.text("audioDelta")? },
     })
 }
 

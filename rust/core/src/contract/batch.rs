@@ -17,7 +17,7 @@ use super::text_only::TextOnlyDelta;
 enum Record {
     Text { part: u32, text: Range<usize> },
     Thinking { part: u32, text: Range<usize> },
-    Args { id: CallId, text: Range<usize> },
+    Args { part: u32, id: CallId, text: Range<usize> },
     PartEnd { part: u32 },
     Rare(usize),
 }
@@ -175,7 +175,9 @@ impl DeltaBatch {
             Record::Thinking { part, text } => {
                 TextOnlyDelta::Thinking { part: *part, text: self.slice(text) }
             }
-            Record::Args { id, text } => TextOnlyDelta::Args { id, text: self.slice(text) },
+            Record::Args { part, id, text } => {
+                TextOnlyDelta::Args { part: *part, id, text: self.slice(text) }
+            }
             Record::PartEnd { .. } | Record::Rare(_) => return None,
         })
     }
@@ -239,8 +241,8 @@ impl Output for DeltaBatch {
             TextOnlyDelta::Thinking { part, text } => {
                 Record::Thinking { part, text: self.keep(text) }
             }
-            TextOnlyDelta::Args { id, text } => {
-                Record::Args { id: id.clone(), text: self.keep(text) }
+            TextOnlyDelta::Args { part, id, text } => {
+                Record::Args { part, id: id.clone(), text: self.keep(text) }
             }
         };
         self.push(seq, record);

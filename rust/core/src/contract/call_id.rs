@@ -19,11 +19,6 @@ struct Stored {
 }
 
 impl CallId {
-    /// Return the address of the stored id: equal for clones, different for ids that are alive at the same time.
-    pub fn address(&self) -> usize {
-        Arc::as_ptr(&self.0).addr()
-    }
-
     /// Return true if `other` is a clone of this id.
     #[inline]
     pub fn is_clone_of(&self, other: &Self) -> bool {

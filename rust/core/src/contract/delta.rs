@@ -16,7 +16,7 @@ use std::sync::Arc;
 use super::logprobs::Logprobs;
 
 /// Version of the contract; `CONTRACT_VERSION` in Python.
-pub const CONTRACT_VERSION: &str = "1.4";
+pub const CONTRACT_VERSION: &str = "1.5";
 
 macro_rules! closed_list {
     ($(#[$meta:meta])* $name:ident { $($(#[$vmeta:meta])* $variant:ident = $text:literal,)+ }) => {
@@ -52,9 +52,9 @@ closed_list! {
         Thinking = "thinking",
         /// `{toolCallId, toolName, …}`: the start of a tool call.
         ToolCallStart = "tool_call_start",
-        /// `{toolCallId, argsTextDelta}`: more argument text of a tool call.
+        /// `{toolCallId, argsTextDelta, partIndex}`: more argument text of a tool call (`partIndex` since contract 1.5).
         ToolCallArgs = "tool_call_args",
-        /// `{toolCallId, incomplete?}`: the end of a tool call.
+        /// `{toolCallId, partIndex, incomplete?}`: the end of a tool call (`partIndex` since contract 1.5).
         ToolCallEnd = "tool_call_end",
         /// Cumulative counts.  Each record replaces the one before.
         Usage = "usage",
@@ -66,6 +66,8 @@ closed_list! {
         Part = "part",
         /// `{partIndex}`: the end of a text or thinking part (contract 1.2).
         PartEnd = "part_end",
+        /// `{audioDelta}`: a piece of audio as it arrives (contract 1.5).  A part with the whole audio follows.
+        Audio = "audio",
     }
 }
 
@@ -338,17 +340,21 @@ pub enum Payload<S: Text, L = <S as Text>::Logprobs> {
         /// JSON object `{dialect, modelId, data}`.
         provider_state: Option<S>,
     },
-    /// `{"toolCallId": "call_1", "argsTextDelta": "{\"a\""}`
+    /// `{"toolCallId": "call_1", "argsTextDelta": "{\"a\"", "partIndex": 1}`
     ToolCallArgs {
         /// Id of the call.
         id: S,
         /// New text of the arguments.
         text: S,
+        /// Number of the part.
+        part_index: Option<u32>,
     },
-    /// `{"toolCallId": "call_1"}`
+    /// `{"toolCallId": "call_1", "partIndex": 1}`
     ToolCallEnd {
         /// Id of the call.
         id: S,
+        /// Number of the part.
+        part_index: Option<u32>,
         /// The arguments were cut off, so the call must not be run.
         incomplete: bool,
         /// JSON object `{dialect, modelId, data}`.
@@ -382,6 +388,11 @@ pub enum Payload<S: Text, L = <S as Text>::Logprobs> {
     PartEnd {
         /// Number of the text or thinking part that ended.
         part_index: u32,
+    },
+    /// `{"audioDelta": "UklGRg=="}`
+    Audio {
+        /// New data in base64, as the provider cut it.
+        data: S,
     },
 }
 
@@ -490,6 +501,7 @@ impl<S: Text> Payload<S> {
             Self::Error(_) => DeltaKind::Error,
             Self::Part { .. } => DeltaKind::Part,
             Self::PartEnd { .. } => DeltaKind::PartEnd,
+            Self::Audio { .. } => DeltaKind::Audio,
         }
     }
 
@@ -521,12 +533,17 @@ impl<S: Text> Payload<S> {
                     provider_state: provider_state.as_ref().map(f),
                 }
             }
-            Self::ToolCallArgs { id, text } => Payload::ToolCallArgs { id: f(id), text: f(text) },
-            Self::ToolCallEnd { id, incomplete, provider_state } => Payload::ToolCallEnd {
-                id: f(id),
-                incomplete: *incomplete,
-                provider_state: provider_state.as_ref().map(f),
-            },
+            Self::ToolCallArgs { id, text, part_index } => {
+                Payload::ToolCallArgs { id: f(id), text: f(text), part_index: *part_index }
+            }
+            Self::ToolCallEnd { id, part_index, incomplete, provider_state } => {
+                Payload::ToolCallEnd {
+                    id: f(id),
+                    part_index: *part_index,
+                    incomplete: *incomplete,
+                    provider_state: provider_state.as_ref().map(f),
+                }
+            }
             Self::Usage(usage) => Payload::Usage(usage.map(f)),
             Self::Done { finish_reason, raw_finish_reason, model_id, details, warnings } => {
                 Payload::Done {
@@ -542,6 +559,7 @@ impl<S: Text> Payload<S> {
                 Payload::Part { part_index: *part_index, part: f(part) }
             }
             Self::PartEnd { part_index } => Payload::PartEnd { part_index: *part_index },
+            Self::Audio { data } => Payload::Audio { data: f(data) },
         }
     }
 }

@@ -95,11 +95,6 @@ impl Laws {
         self.ended
     }
 
-    /// Return the part number of a call.
-    pub fn call_part(&self, id: &str) -> Option<usize> {
-        self.calls.get(id).map(|call| call.part)
-    }
-
     /// Check the next delta, and return its destination.
     pub fn check(&mut self, delta: &Delta<&str>) -> Result<Destination, ContractViolation> {
         let destination = self.judge(delta).map_err(|(field, law)| ContractViolation {
@@ -207,13 +202,16 @@ impl Laws {
                 }
                 self.new_part(part_index)
             }
-            Payload::ToolCallArgs { id, .. } | Payload::ToolCallEnd { id, .. } => {
-                match self.calls.get(id) {
-                    Some(call) if call.open => Ok(Destination::Part(call.part)),
-                    Some(_) => Err((Some("toolCallId"), format!("tool call {id:?} has ended"))),
-                    None => Err((Some("toolCallId"), format!("tool call {id:?} has not started"))),
+            Payload::ToolCallArgs { id, part_index, .. }
+            | Payload::ToolCallEnd { id, part_index, .. } => match self.calls.get(id) {
+                Some(call) if part_index.is_some_and(|at| at as usize != call.part) => {
+                    let law = format!("tool call {id:?} is part {}", call.part);
+                    Err((Some("partIndex"), law))
                 }
-            }
+                Some(call) if call.open => Ok(Destination::Part(call.part)),
+                Some(_) => Err((Some("toolCallId"), format!("tool call {id:?} has ended"))),
+                None => Err((Some("toolCallId"), format!("tool call {id:?} has not started"))),
+            },
             Payload::Part { part_index, .. } => self.new_part(part_index),
             Payload::PartEnd { part_index } => self.part_end(part_index as usize),
             Payload::Done { .. } if self.open_calls > 0 => {
@@ -228,9 +226,13 @@ impl Laws {
             {
                 broken(None, "a text or thinking part is open at the terminal")
             }
+            Payload::Audio { data: "" } => {
+                broken(Some("audioDelta"), "an empty audioDelta carries nothing")
+            }
             Payload::Start { .. }
             | Payload::Usage(_)
             | Payload::Done { .. }
+            | Payload::Audio { .. }
             | Payload::Error(_) => Ok(Destination::Stream),
         }
     }

@@ -24,6 +24,8 @@ pub enum TextOnlyDelta<'a> {
     },
     /// Arguments of a tool call.
     Args {
+        /// Number of the part.
+        part: u32,
         /// Id of the call.
         id: &'a CallId,
         /// New text.
@@ -63,7 +65,9 @@ impl<'a> From<TextOnlyDelta<'a>> for Payload<&'a str> {
             TextOnlyDelta::Thinking { part, text } => {
                 Self::Thinking { text, part_index: Some(part), attributes }
             }
-            TextOnlyDelta::Args { id, text } => Self::ToolCallArgs { id: id.as_ref(), text },
+            TextOnlyDelta::Args { part, id, text } => {
+                Self::ToolCallArgs { id: id.as_ref(), text, part_index: Some(part) }
+            }
         }
     }
 }

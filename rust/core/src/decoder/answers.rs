@@ -271,10 +271,11 @@ fn text_bytes(delta: &Delta<&str>) -> usize {
         Payload::ToolCallStart { id, name, provider_state, .. } => {
             id.len() + name.len() + json(*provider_state)
         }
-        Payload::ToolCallArgs { id, text } => id.len() + text.len(),
+        Payload::ToolCallArgs { id, text, .. } => id.len() + text.len(),
         Payload::ToolCallEnd { id, provider_state, .. } => id.len() + json(*provider_state),
         Payload::Usage(usage) => json(usage.details),
         Payload::Part { part, .. } => part.len(),
+        Payload::Audio { data } => data.len(),
         Payload::PartEnd { .. } | Payload::Done { .. } | Payload::Error(_) => 0,
     };
     payload + json(delta.provider_raw)

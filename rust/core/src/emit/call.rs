@@ -1,7 +1,7 @@
 //! State of one tool call, and the rule which endings leave it incomplete.
 
 use super::digest::Digest;
-use crate::contract::{CallId, FinishReason, InputFormat, is_of_provider};
+use crate::contract::{CallId, FinishReason, InputFormat, TextOnlyDelta, is_of_provider};
 use crate::json::scan::{JsonScan, Verdict};
 use crate::json::{Carry, Reader};
 
@@ -59,6 +59,8 @@ pub(super) enum ArgumentForm {
 pub(super) struct Call {
     pub(super) id: CallId,
     pub(super) given_id: bool,
+    /// Number of its part, once it has started.
+    pub(super) part: u32,
     pub(super) name: Option<String>,
     pub(super) stage: CallStage,
     pub(super) format: InputFormat,
@@ -75,6 +77,12 @@ pub(super) struct Call {
 }
 
 impl Call {
+    /// Return the delta with more text of the arguments.
+    #[inline]
+    pub(super) fn more_args<'a>(&'a self, text: &'a str) -> TextOnlyDelta<'a> {
+        TextOnlyDelta::Args { part: self.part, id: &self.id, text }
+    }
+
     /// Return true if the caller may run the call.
     pub(super) fn is_for_caller(&self) -> bool {
         self.never_runs().is_none()

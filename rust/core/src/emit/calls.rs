@@ -13,7 +13,7 @@ use super::call::{ArgumentForm, Call, CallEnd, CallHandle, CallStage};
 use super::digest::Digest;
 use super::emitter::{Emitter, EmitterSink};
 use super::options::StreamOptions;
-use crate::contract::{CallId, FinishReason, InputFormat, Payload, TextOnlyDelta};
+use crate::contract::{CallId, FinishReason, InputFormat, Payload};
 use crate::json::scan::{JsonScan, Verdict};
 use crate::json::{Carry, Str};
 
@@ -43,6 +43,7 @@ impl EmitterSink<'_> {
             self.emitter.calls.push(Call {
                 id: CallId::default(),
                 given_id: false,
+                part: 0,
                 name: None,
                 stage: CallStage::Waiting,
                 format,
@@ -162,7 +163,7 @@ impl EmitterSink<'_> {
                 state.take_instead(plain);
             }
             state.sent = true;
-            deltas.send_text_only(self.out, TextOnlyDelta::Args { id: &state.id, text: plain });
+            deltas.send_text_only(self.out, state.more_args(plain));
         }
         if lone_now.lone > lone {
             self.warn_lone(lone_now);
@@ -240,7 +241,7 @@ impl EmitterSink<'_> {
             && !text.is_empty()
         {
             state.sent = true;
-            deltas.send_text_only(self.out, TextOnlyDelta::Args { id: &state.id, text });
+            deltas.send_text_only(self.out, state.more_args(text));
         }
     }
 
@@ -257,6 +258,7 @@ impl EmitterSink<'_> {
         let Some(index) = deltas.open_part() else {
             return;
         };
+        state.part = index;
         // Generated ids derive from the response id, which is final after `start`.
         deltas.start(self.out);
         if !state.given_id {
@@ -352,7 +354,7 @@ impl EmitterSink<'_> {
             if held.is_empty() {
                 state.scan.feed(scratch.as_bytes());
             }
-            deltas.send_text_only(self.out, TextOnlyDelta::Args { id: &state.id, text: scratch });
+            deltas.send_text_only(self.out, state.more_args(scratch));
         }
         // A call without arguments may not be whole.
         let unsure = !held.is_empty()
@@ -371,6 +373,7 @@ impl EmitterSink<'_> {
             self.out,
             Payload::ToolCallEnd {
                 id: state.id.as_ref(),
+                part_index: Some(state.part),
                 incomplete,
                 provider_state: provider_state.as_deref(),
             },

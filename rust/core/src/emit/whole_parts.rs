@@ -1,6 +1,7 @@
-//! Parts that arrive whole: images, and provider blocks.
+//! Parts that arrive whole: images, and provider blocks.  Audio, whose pieces are told as they arrive.
 //!
-//! In: an image or the JSON of a block.  Out: one `part` delta, counted against the bound of provider state.
+//! In: an image or the JSON of a block.  Out: one `part` delta, counted against the bound of provider state; before it, an
+//! `audio` delta for each piece.
 
 use super::emitter::EmitterSink;
 use crate::contract::Payload;
@@ -42,6 +43,22 @@ impl EmitterSink<'_> {
             });
         });
         self.whole_part(&part);
+    }
+
+    /// Send a piece of audio, and add it to `whole`, unless the bound of provider state is reached.
+    pub fn audio(&mut self, data: &str, whole: &mut String) {
+        if data.is_empty() || !self.is_open() || !self.emitter.deltas.take_state_bytes(data.len()) {
+            return;
+        }
+        whole.push_str(data);
+        self.emitter.deltas.send(self.out, Payload::Audio { data });
+    }
+
+    /// Send the block of audio whose pieces, of `said` bytes, were sent before.
+    pub fn audio_part(&mut self, block: &str, said: usize) {
+        // The pieces were counted when they arrived; the whole part is counted again.
+        self.give_back_state_bytes(said);
+        self.provider_part(block);
     }
 
     /// Send a generated image.  `state` is JSON that the provider must get back with the image.

@@ -21,6 +21,7 @@ pub mod annotations;
 mod answers;
 mod anthropic_messages;
 mod arguments;
+mod audio;
 mod bedrock_converse;
 pub(crate) mod calls;
 mod date;

@@ -116,6 +116,10 @@ impl<W: Writer> Sequencer<W> {
                 self.add(draft, index, Content::Whole(whole), W::ORDER == Order::Serial);
                 self.end_part(draft, index);
             }
+            (Payload::Audio { data }, _) => {
+                self.begin(draft);
+                self.writer.audio(draft, data);
+            }
             (Payload::Done { finish_reason, raw_finish_reason, model_id, details, .. }, _) => {
                 if let (Some(model_id), None) = (model_id, &draft.settings.model_id) {
                     draft.head.model_id = model_id.to_owned();

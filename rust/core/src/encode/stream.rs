@@ -16,8 +16,8 @@ use crate::encode::Draft;
 pub(super) struct Stream {
     laws: Laws,
     state: State,
-    /// The call that had the last arguments, and its part.
-    call: Option<(CallId, usize)>,
+    /// The call that had the last arguments.
+    call: Option<CallId>,
     violation: Option<ContractViolation>,
     /// The failure that ended the stream: its code and the seconds to wait.
     failure: Option<(ErrorCode, Option<f64>)>,
@@ -104,7 +104,7 @@ impl Stream {
     #[cold]
     fn first_args(&mut self, draft: &mut Draft, seq: u64, id: &CallId, delta: TextOnlyDelta<'_>) {
         self.consume(draft, &Delta { seq, payload: delta.into(), provider_raw: None });
-        self.call = self.laws.call_part(id).map(|part| (id.clone(), part));
+        self.call = Some(id.clone());
     }
 }
 
@@ -133,12 +133,10 @@ impl Output for OnDraft<'_> {
         let (kind, part, text) = match delta {
             TextOnlyDelta::Text { part, text } => (DeltaKind::Text, part as usize, text),
             TextOnlyDelta::Thinking { part, text } => (DeltaKind::Thinking, part as usize, text),
-            TextOnlyDelta::Args { id, text } => {
+            TextOnlyDelta::Args { part, id, text } => {
+                let part = part as usize;
                 return match &stream.call {
-                    Some((known, part))
-                        if known.is_clone_of(id) && stream.laws.more_args(seq, text) =>
-                    {
-                        let part = *part;
+                    Some(known) if known.is_clone_of(id) && stream.laws.more_args(seq, text) => {
                         if !stream.state.more_args(draft, part, text) {
                             stream.later(draft, seq, part, delta);
                         }

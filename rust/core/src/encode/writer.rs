@@ -143,6 +143,9 @@ pub trait Writer: Clone + Debug + Default + PartialEq {
     /// Write a part that came in one delta.
     fn whole_part(&mut self, draft: &mut Draft, part: &WholePart);
 
+    /// Write a piece of audio, whose whole part follows.  A target without audio waits for the part.
+    fn audio(&mut self, _: &mut Draft, _data: &str) {}
+
     /// Write the terminal of a normal end.
     fn finish(&mut self, draft: &mut Draft, ending: &Ending<'_>);
 

@@ -5,7 +5,6 @@
 //! Laws: a delta that breaks a law of the contract changes nothing.  Text is appended and never copied again, so the cost is
 //! linear in the input.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::contract::{
@@ -155,18 +154,6 @@ impl Metadata {
 /// Initial capacity of a text.  Growth from a few bytes would copy a short answer five times.
 const FIRST_BYTES: usize = 128;
 
-/// Part numbers of calls that are not the last part, keyed by the address of the call's id.
-///
-/// The map is only an index of the parts.  Therefore two assemblers are equal whatever their maps hold.
-#[derive(Clone, Debug, Default)]
-struct InterleavedCalls(HashMap<usize, usize>);
-
-impl PartialEq for InterleavedCalls {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
 /// Message under construction.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MessageAssembler {
@@ -179,7 +166,6 @@ pub struct MessageAssembler {
     has_text: bool,
     /// Part numbers of the tool calls, in order.
     calls: Vec<usize>,
-    interleaved: InterleavedCalls,
     /// Shared with snapshots.  The list is copied only if tokens arrive while a snapshot is alive.
     logprobs: Option<Arc<Logprobs>>,
 }
@@ -234,7 +220,6 @@ impl MessageAssembler {
         let calls = parts.filter(|(_, part)| matches!(part, Part::ToolCall(_)));
         message.calls = calls.map(|(at, _)| at).collect();
         message.has_text = message.parts.iter().any(Part::has_text);
-        message.interleaved = InterleavedCalls::default();
         message
     }
 
@@ -305,20 +290,16 @@ impl MessageAssembler {
                     return Ok(());
                 }
             }
-            TextOnlyDelta::Args { id, text } => {
-                // Most arguments belong to the last part.
-                let last = self.parts.len().saturating_sub(1);
-                for at in [Some(last), self.interleaved.0.get(&id.address()).copied()] {
-                    if let Some(Part::ToolCall(call)) = at.and_then(|at| self.parts.get_mut(at))
-                        && call.id.is_clone_of(id)
-                        && !call.ended
-                        && self.laws.more_args(seq, text)
-                    {
-                        call.args.push_str(text);
-                        return Ok(());
-                    }
+            TextOnlyDelta::Args { part: at, id, text } => {
+                if let Some(Part::ToolCall(call)) = self.parts.get_mut(at as usize)
+                    && call.id.is_clone_of(id)
+                    && !call.ended
+                    && self.laws.more_args(seq, text)
+                {
+                    call.args.push_str(text);
+                    return Ok(());
                 }
-                return self.consume_first_args(seq, id, text);
+                return self.consume_first_args(seq, at, id, text);
             }
         }
         self.consume(&Delta { seq, payload: delta.into(), provider_raw: None })
@@ -337,36 +318,21 @@ impl MessageAssembler {
         self.consume(&Delta { seq, payload: usage.into(), provider_raw: None })
     }
 
-    /// Consume arguments under an id whose address is new to the assembler, and store the address.
+    /// Consume arguments under a handle of the id that is new to the assembler, and keep the handle.
     ///
-    /// The next arguments of the call are then found without comparing the text of the id.
+    /// The next arguments of the call are then accepted without comparing the text of the id.
     #[cold]
     fn consume_first_args(
         &mut self,
         seq: u64,
+        at: u32,
         id: &CallId,
         text: &str,
     ) -> Result<(), ContractViolation> {
-        let last = self.parts.len().saturating_sub(1);
-        if let Some(Part::ToolCall(call)) = self.parts.get_mut(last)
-            && call.id == *id
-            && !call.ended
-            && self.laws.more_args(seq, text)
-        {
-            call.args.push_str(text);
+        let payload = TextOnlyDelta::Args { part: at, id, text }.into();
+        self.consume(&Delta { seq, payload, provider_raw: None })?;
+        if let Some(Part::ToolCall(call)) = self.parts.get_mut(at as usize) {
             call.id = id.clone();
-            return Ok(());
-        }
-        self.consume(&Delta {
-            seq,
-            payload: TextOnlyDelta::Args { id, text }.into(),
-            provider_raw: None,
-        })?;
-        if let Some(at) = self.laws.call_part(id)
-            && let Some(Part::ToolCall(call)) = self.parts.get_mut(at)
-        {
-            call.id = id.clone();
-            self.interleaved.0.insert(id.address(), at);
         }
         Ok(())
     }
@@ -442,12 +408,13 @@ impl MessageAssembler {
                 metadata.terminal = Some(Terminal::Error(failure));
             }
             (Payload::Part { part, .. }, _) => self.parts.push(Part::Whole(part.into())),
-            // The laws guarantee a part for the arguments and the end of a call.  The end of a text part does not change the
-            // message.
+            // The laws guarantee a part for the arguments and the end of a call.  The end of a text part and a piece of audio do
+            // not change the message: the part with the whole audio follows.
             (
                 Payload::ToolCallArgs { .. }
                 | Payload::ToolCallEnd { .. }
-                | Payload::PartEnd { .. },
+                | Payload::PartEnd { .. }
+                | Payload::Audio { .. },
                 _,
             ) => {}
         }

@@ -415,8 +415,8 @@ fn call_that_ends_with(finish_reason: FinishReason) -> Vec<Owned> {
             input_format: InputFormat::Json,
             provider_state: None,
         },
-        Payload::ToolCallArgs { id: "c", text: "{\"x\":1}" },
-        Payload::ToolCallEnd { id: "c", incomplete: false, provider_state: None },
+        Payload::ToolCallArgs { id: "c", text: "{\"x\":1}", part_index: None },
+        Payload::ToolCallEnd { id: "c", part_index: None, incomplete: false, provider_state: None },
         Payload::Done {
             finish_reason,
             raw_finish_reason: None,

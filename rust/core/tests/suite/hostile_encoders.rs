@@ -48,8 +48,12 @@ fn call(id: &str) -> Payload<&str> {
     }
 }
 
+fn more_args<'a>(id: &'a str, text: &'a str) -> Payload<&'a str> {
+    Payload::ToolCallArgs { id, text, part_index: None }
+}
+
 fn call_end(id: &str) -> Payload<&str> {
-    Payload::ToolCallEnd { id, incomplete: false, provider_state: None }
+    Payload::ToolCallEnd { id, part_index: None, incomplete: false, provider_state: None }
 }
 
 /// Encodes what `say` says, and takes the bytes after each delta, as a server does.
@@ -90,10 +94,10 @@ fn what_waits_for_an_earlier_call_is_bounded_and_the_end_names_the_limit() {
             say(start());
             say(text(0, "before"));
             say(call("a"));
-            say(Payload::ToolCallArgs { id: "a", text: "{\"a\":" });
+            say(more_args("a", "{\"a\":"));
             say(call("b"));
             for _ in 0..2_000 {
-                say(Payload::ToolCallArgs { id: "b", text: &args });
+                say(more_args("b", &args));
             }
         });
         let said = String::from_utf8_lossy(&cost.last);
@@ -123,7 +127,7 @@ fn a_call_that_is_written_whole_is_bounded() {
             say(text(0, "before"));
             say(call("a"));
             for _ in 0..100 {
-                say(Payload::ToolCallArgs { id: "a", text: &args });
+                say(more_args("a", &args));
             }
         });
         assert!(cost.encoder.ended() && cost.encoder.failed(), "{name}");
@@ -146,7 +150,7 @@ const GROWING: [(&str, Saying); 6] = [
             say(call(id));
         }
         for id in &ids {
-            say(Payload::ToolCallArgs { id, text: "{}" });
+            say(more_args(id, "{}"));
         }
         for id in &ids {
             say(call_end(id));

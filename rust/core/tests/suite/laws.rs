@@ -34,11 +34,11 @@ fn call(id: &'static str, part_index: Option<u32>) -> Payload<&'static str> {
 }
 
 fn args(id: &'static str) -> Payload<&'static str> {
-    Payload::ToolCallArgs { id, text: "{" }
+    Payload::ToolCallArgs { id, text: "{", part_index: None }
 }
 
 fn end(id: &'static str) -> Payload<&'static str> {
-    Payload::ToolCallEnd { id, incomplete: false, provider_state: None }
+    Payload::ToolCallEnd { id, part_index: None, incomplete: false, provider_state: None }
 }
 
 fn part(part_index: Option<u32>) -> Payload<&'static str> {
@@ -124,6 +124,20 @@ fn each_law_broken_once() {
         ),
         (&[start(), args("c")], Some("toolCallId"), "tool call \"c\" has not started"),
         (&[start(), end("c")], Some("toolCallId"), "tool call \"c\" has not started"),
+        (
+            &[
+                start(),
+                call("c", None),
+                Payload::ToolCallArgs { id: "c", text: "{", part_index: Some(1) },
+            ],
+            Some("partIndex"),
+            "tool call \"c\" is part 0",
+        ),
+        (
+            &[start(), Payload::Audio { data: "" }],
+            Some("audioDelta"),
+            "an empty audioDelta carries nothing",
+        ),
         (
             &[start(), call("c", None), end("c"), args("c")],
             Some("toolCallId"),
@@ -238,7 +252,6 @@ fn deltas_are_told_their_place() {
     ];
     assert_eq!(places, expected);
     assert!(laws.ended());
-    assert_eq!((laws.call_part("d"), laws.call_part("x")), (Some(4), None));
 }
 
 /// A lawful sequence that follows these choices.

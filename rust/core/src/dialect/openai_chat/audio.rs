@@ -30,10 +30,8 @@ impl Audio {
                 }
                 "transcript" => said = reader.filled_string()?,
                 "data" => {
-                    if let Some(data) = reader.filled_string()?
-                        && sink.take_state_bytes(data.raw.len())
-                    {
-                        self.data.push_str(&data.text());
+                    if let Some(data) = reader.filled_string()? {
+                        sink.audio(&data.text(), &mut self.data);
                     }
                 }
                 _ => reader.skip()?,
@@ -60,8 +58,6 @@ impl Audio {
             block.text("data", &self.data);
             block.json("expires_at", self.expires_at.as_deref().unwrap_or("null"));
         });
-        // The bytes of `data` were counted when they arrived; `provider_part` counts the whole part again.
-        sink.give_back_state_bytes(self.data.len());
-        sink.provider_part(&block);
+        sink.audio_part(&block, self.data.len());
     }
 }

@@ -86,12 +86,11 @@ impl Protocol for State {
         }
         if !self.audio.is_empty() {
             let audio = std::mem::take(&mut self.audio);
-            sink.give_back_state_bytes(audio.len());
             let block = json::object(|block| {
                 block.text("type", "audio");
-                block.wire_text("data", Str::plain(&audio));
+                block.text("data", &audio);
             });
-            sink.provider_part(&block);
+            sink.audio_part(&block, audio.len());
         }
     }
 }
@@ -107,8 +106,8 @@ impl State {
         sink: &mut DeltaSink<'_>,
     ) {
         if content == Content::Audio {
-            if !whole && sink.take_state_bytes(text.raw.len()) {
-                self.audio.push_str(text.raw);
+            if !whole {
+                sink.audio(&text.text(), &mut self.audio);
             }
             return;
         }

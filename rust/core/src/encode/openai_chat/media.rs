@@ -8,8 +8,10 @@
 
 use crate::dialect::openai_chat::facts::AUDIO;
 use crate::encode::annotations::{self, citation};
+use crate::encode::audio::is_audio;
+use crate::encode::parts::{member, text};
 use crate::encode::{Draft, State, WholeContent, WholePart, write_compact};
-use crate::json::{Reader, members, object, write_object, write_string};
+use crate::json::{members, object, write_object, write_string};
 
 const DIALECT: &str = "openai-chat";
 /// Lists of sources that chunks have beside their choices.
@@ -24,28 +26,21 @@ pub(super) enum Medium {
     Audio(String),
 }
 
-fn text_of(json: &str) -> Option<String> {
-    Reader::trusted(json).opt_string().ok()?.map(|text| text.text())
-}
-
-fn member<'a>(json: &'a str, name: &str) -> Option<&'a str> {
-    members(json).into_iter().find(|(key, _)| key == name).map(|(_, value)| value)
-}
-
 /// Return the medium of a part, an image under the number `images`; the name of the loss for any other part.
 pub(super) fn medium(part: &WholePart, images: usize) -> Result<Medium, String> {
     let url = match part.content() {
         WholeContent::Image { mime_type, data: Some(data), .. } => {
-            format!("data:{mime_type};base64,{}", text_of(data).unwrap_or_default())
+            format!("data:{mime_type};base64,{}", text(Some(data)).unwrap_or_default())
         }
-        WholeContent::Image { url: Some(url), .. } => text_of(url).unwrap_or_default(),
+        WholeContent::Image { url: Some(url), .. } => text(Some(url)).unwrap_or_default(),
         WholeContent::Image { .. } => return Err("an image without data".to_owned()),
-        WholeContent::Provider { dialect, block } if dialect == DIALECT => {
-            return audio(block)
-                .map(Medium::Audio)
-                .ok_or_else(|| "a block that is no audio".to_owned());
+        WholeContent::Provider { dialect, block } => {
+            let audio = is_audio(&dialect, block).then(|| audio(block)).flatten();
+            return audio.map(Medium::Audio).ok_or_else(|| match dialect.as_str() {
+                DIALECT => "a block that is no audio".to_owned(),
+                _ => format!("a part of {dialect}"),
+            });
         }
-        WholeContent::Provider { dialect, .. } => return Err(format!("a part of {dialect}")),
         WholeContent::Other { kind } => return Err(format!("a part of the kind {kind}")),
     };
     if url.is_empty() {
@@ -60,10 +55,9 @@ pub(super) fn medium(part: &WholePart, images: usize) -> Result<Medium, String> 
 
 /// Return the members of a block of audio without its type and without nulls.
 fn audio(block: &str) -> Option<String> {
-    let is_audio = text_of(member(block, "type")?).is_some_and(|kind| kind == AUDIO);
     let mut found = members(block);
     found.retain(|(key, value)| key != "type" && *value != "null");
-    (is_audio && !found.is_empty()).then(|| {
+    (!found.is_empty()).then(|| {
         let mut out = String::new();
         write_compact(&mut out, &write_object(&found));
         out

@@ -21,6 +21,7 @@ use states::{OfCall, States};
 
 use crate::contract::{Failure, InputFormat};
 use crate::dialect::openai_chat::facts::{AUDIO, FACTS};
+use crate::encode::audio::rest_of_audio;
 use crate::encode::{
     Answers, Call, Counts, Draft, Ending, Extras, Form, Order, Prefix, TextKind, TextPart,
     WholePart, Writer, errors, finish_word,
@@ -48,6 +49,8 @@ pub(super) struct ChatWriter {
     images: usize,
     /// Number of the part that is the transcript of audio.
     transcript_part: Option<usize>,
+    /// Bytes of audio that were written before its part.
+    audio_said: usize,
     states: States,
 }
 
@@ -303,9 +306,18 @@ impl Writer for ChatWriter {
                     });
                 });
             }
-            Ok(Medium::Audio(audio)) => self.chunk(draft, None, |delta| delta.json(AUDIO, &audio)),
+            Ok(Medium::Audio(audio)) => {
+                if let Some(rest) = rest_of_audio(&audio, std::mem::take(&mut self.audio_said)) {
+                    self.chunk(draft, None, |delta| delta.json(AUDIO, &rest));
+                }
+            }
             Err(what) => draft.notes.add("part", &what),
         }
+    }
+
+    fn audio(&mut self, draft: &mut Draft, data: &str) {
+        self.audio_said += data.len();
+        self.chunk(draft, None, |delta| delta.object(AUDIO, |audio| audio.text("data", data)));
     }
 
     fn finish(&mut self, draft: &mut Draft, ending: &Ending<'_>) {

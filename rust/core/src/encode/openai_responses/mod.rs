@@ -26,13 +26,15 @@ use std::collections::BTreeSet;
 use item::{Item, Kind};
 use parts::write_parts;
 use state::{
-    Origin, audio_data, is_audio, is_own_raw, own_citation, own_forms, own_id, own_origin,
-    own_phase, quoted, run_call,
+    Origin, is_audio_part, is_own_raw, own_citation, own_forms, own_id, own_origin, own_phase,
+    quoted, run_call,
 };
 
 use crate::contract::{Failure, FinishReason, InputFormat};
 use crate::dialect::openai_responses::facts::FACTS;
 use crate::encode::annotations::{self, citation};
+use crate::encode::audio::{is_audio, rest_of_audio};
+use crate::encode::parts::member;
 use crate::encode::{
     Call, Draft, Ending, Extras, Form, Freeform, Order, Owner, Prefix, State, TextKind, TextPart,
     ToolKind, WholeContent, WholePart, Writer, call_envelope, envelope, errors, finish_word,
@@ -66,6 +68,8 @@ pub(super) struct ResponsesWriter {
     last_part: Option<usize>,
     /// Ids of the source that were written; the clients refuse an id that comes twice.
     ids: BTreeSet<String>,
+    /// Bytes of audio that were written before its part.
+    audio_said: usize,
 }
 
 impl ResponsesWriter {
@@ -521,11 +525,15 @@ impl Writer for ResponsesWriter {
     fn whole_part(&mut self, draft: &mut Draft, part: &WholePart) {
         self.settle(draft);
         let what = match part.content() {
-            WholeContent::Provider { dialect, block } if dialect == Self::DIALECT => {
-                if let Some(data) = audio_data(block) {
+            WholeContent::Provider { dialect, block } if is_audio(&dialect, block) => {
+                let said = std::mem::take(&mut self.audio_said);
+                let rest = rest_of_audio(block, said);
+                if let Some(data) = rest.as_deref().and_then(|rest| member(rest, "data")) {
                     self.event(draft, "response.audio.delta", |event| event.json("delta", data));
-                    return self.event(draft, "response.audio.done", |_| {});
                 }
+                return self.event(draft, "response.audio.done", |_| {});
+            }
+            WholeContent::Provider { dialect, block } if dialect == Self::DIALECT => {
                 let mut item = String::new();
                 let has_id =
                     members(block).iter().any(|(key, value)| key == "id" && value.starts_with('"'));
@@ -564,6 +572,11 @@ impl Writer for ResponsesWriter {
             WholeContent::Other { kind } => format!("a part of the kind {kind}"),
         };
         draft.notes.add("part", &what);
+    }
+
+    fn audio(&mut self, draft: &mut Draft, data: &str) {
+        self.audio_said += data.len();
+        self.event(draft, "response.audio.delta", |event| event.text("delta", data));
     }
 
     fn finish(&mut self, draft: &mut Draft, ending: &Ending<'_>) {
@@ -659,7 +672,7 @@ impl ResponsesWriter {
 fn response_body(draft: &mut Draft, message: &MessageAssembler) -> String {
     let mut writer = ResponsesWriter::default();
     let calls = write_parts(&mut writer, draft, message);
-    if message.parts().iter().any(is_audio) {
+    if message.parts().iter().any(is_audio_part) {
         draft.notes.add("part", "audio, which only a stream has");
     }
     writer.terminal(draft, &Ending::of(message, calls)).1

@@ -3,6 +3,7 @@
 //! In: JSON of provider state, items and annotations.  Out: ids, phases, texts, and citations with all members of the client's type.
 
 use crate::dialect::openai_responses::facts::flat_name;
+use crate::encode::audio::is_audio;
 use crate::encode::{Call, State, WholeContent, WholePart, write_compact};
 use crate::fold::Part;
 use crate::json::{Reader, Str, members, object, write_string};
@@ -122,20 +123,11 @@ pub(super) fn own_phase(json: Option<&str>) -> Option<String> {
     })
 }
 
-/// Return the data of audio as a JSON string.  Audio has its own events instead of an item.
-pub(super) fn audio_data(block: &str) -> Option<&str> {
-    let members = members(block);
-    let member = |name: &str| members.iter().find(|(key, _)| key == name).map(|(_, value)| *value);
-    let is_audio = member("type") == Some("\"audio\"") && member("id").is_none();
-    member("data").filter(|data| is_audio && data.starts_with('"'))
-}
-
 /// Return true if a part of a message is audio.
-pub(super) fn is_audio(part: &Part) -> bool {
+pub(super) fn is_audio_part(part: &Part) -> bool {
     let Part::Whole(json) = part else { return false };
     let part = WholePart { index: 0, json: json.clone() };
-    matches!(part.content(), WholeContent::Provider { dialect, block }
-        if dialect == DIALECT && audio_data(block).is_some())
+    matches!(part.content(), WholeContent::Provider { dialect, block } if is_audio(&dialect, block))
 }
 
 /// Return a citation of a page in the protocol's own form with the members that its clients require; `None` for any other

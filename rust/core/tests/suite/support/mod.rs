@@ -308,9 +308,12 @@ fn payload(payload: &Payload<Box<str>>) -> Value {
                 "providerState": provider_state.as_deref().map(open),
             })
         }
-        Payload::ToolCallArgs { id, text } => json!({ "toolCallId": id, "argsTextDelta": text }),
-        Payload::ToolCallEnd { id, incomplete, provider_state } => json!({
+        Payload::ToolCallArgs { id, text, part_index } => {
+            json!({ "toolCallId": id, "argsTextDelta": text, "partIndex": part_index })
+        }
+        Payload::ToolCallEnd { id, part_index, incomplete, provider_state } => json!({
             "toolCallId": id,
+            "partIndex": part_index,
             "incomplete": Some(*incomplete).filter(|flag| *flag),
             "providerState": provider_state.as_deref().map(open),
         }),
@@ -336,6 +339,7 @@ fn payload(payload: &Payload<Box<str>>) -> Value {
             json!({ "partIndex": part_index, "part": open(part) })
         }
         Payload::PartEnd { part_index } => json!({ "partIndex": part_index }),
+        Payload::Audio { data } => json!({ "audioDelta": data }),
     };
     drop_nulls(&mut out);
     out

@@ -49,6 +49,7 @@ const PARTS: [&str; 11] = [
     "{\"kind\":\"provider\",\"payload\":{\"dialect\":\"bedrock-converse\",\"block\":{\"image\":{\"format\":\"png\",\"error\":{}}}}}",
     "{\"kind\":\"provider\",\"payload\":{\"dialect\":\"bedrock-converse\",\"block\":{\"toolResult\":{},\"x\":1}}}",
 ];
+const AUDIO: [&str; 3] = ["AAAA", "", "UklG"];
 const ANNOTATIONS: [&str; 5] = [
     "[{\"type\":\"url_citation\",\"url\":\"https://a.b\"}]",
     "[{\"type\":\"other\"}]",
@@ -105,9 +106,14 @@ fn payload<'a>(
             input_format: if c % 5 == 0 { InputFormat::Text } else { InputFormat::Json },
             provider_state: (c % 6 == 0).then(|| pick(&STATES, b)),
         },
-        8..=10 => Payload::ToolCallArgs { id: pick(&IDS, a), text: texts.get(&ARGS, c, b) },
+        8..=10 => Payload::ToolCallArgs {
+            id: pick(&IDS, a),
+            text: texts.get(&ARGS, c, b),
+            part_index: (c % 7 == 0).then_some(u32::from(b % 6)),
+        },
         11 => Payload::ToolCallEnd {
             id: pick(&IDS, a),
+            part_index: (c % 7 == 0).then_some(u32::from(b % 6)),
             incomplete: c % 3 == 0,
             provider_state: (c % 6 == 0).then(|| pick(&STATES, b)),
         },
@@ -120,6 +126,7 @@ fn payload<'a>(
             ..Usage::default()
         }),
         13 => Payload::Part { part_index, part: pick(&PARTS, a) },
+        14 => Payload::Audio { data: pick(&AUDIO, a) },
         _ => Payload::PartEnd { part_index: u32::from(b % 6) },
     }
 }
@@ -154,7 +161,8 @@ fn lawful(script: &[[u8; 4]], texts: Texts<'_>, last: [u8; 2]) -> Vec<Owned> {
     }
     for id in open {
         let incomplete = last[1].is_multiple_of(2);
-        add(Payload::ToolCallEnd { id, incomplete, provider_state: None }, &mut deltas);
+        let end = Payload::ToolCallEnd { id, part_index: None, incomplete, provider_state: None };
+        add(end, &mut deltas);
     }
     let terminal = if last[0].is_multiple_of(4) {
         Payload::Error(Failure::new(pick(ErrorCode::ALL, last[1]), pick(&TEXTS, last[1])))

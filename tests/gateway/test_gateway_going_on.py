@@ -9,7 +9,16 @@ from typing import Any, Final
 import httpx2
 import pytest
 
-from deltafold import Encoder, Message, ModelError, fold, message_deltas
+import wire_deltas
+from deltafold import (
+    Encoder,
+    Message,
+    MessageAssembler,
+    MessageDelta,
+    ModelError,
+    fold,
+    message_deltas,
+)
 from deltafold.contract.kinds import DeltaKind
 from deltafold.contract.usage import Usage
 from deltafold.gateway import ClientRequest, create_app
@@ -192,3 +201,31 @@ def pieces(delta: Any, size: int) -> Iterator[Any]:  # noqa: ANN401 - a delta
     for at in range(0, len(said), size):
         payload = dict(delta.payload) | {"textDelta": said[at : at + size]}
         yield type(delta)(delta.run_id, delta.seq, delta.kind, payload, delta.timestamp)
+
+
+def test_a_piece_of_audio_ends_no_text() -> None:
+    answers: list[list[tuple[str, wire_deltas.Wire]]] = [
+        [
+            wire_deltas.start(),
+            wire_deltas.text("It rains ", partIndex=0),
+            ("audio", {"audioDelta": "AAEC"}),
+            wire_deltas.part_end(0),
+            wire_deltas.error("connection_lost"),
+        ],
+        [
+            wire_deltas.start(),
+            ("audio", {"audioDelta": "AwQF"}),
+            wire_deltas.text("in Oslo.", partIndex=0),
+            wire_deltas.part_end(0),
+            wire_deltas.done(),
+        ],
+    ]
+    splice, assembler = Splice(), MessageAssembler()
+    for said in answers:
+        deltas = [MessageDelta.from_dict(one) for one in wire_deltas.numbered(*said)]
+        for delta in splice.deltas(deltas):
+            assembler.consume(delta)
+        splice.continue_after(assembler.snapshot(), "mistral")
+    message = assembler.build_final_message()
+    assert [part.kind for part in message.parts] == ["text"]
+    assert message.text == "It rains in Oslo."

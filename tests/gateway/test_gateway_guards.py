@@ -7,6 +7,7 @@ import httpx2
 import pytest
 
 import deltafold
+from corpus import FIXTURES
 from deltafold import DeltaKind, Encoder, MessageDelta, ThinkingPart
 from deltafold.gateway import ClientRequest
 from deltafold.gateway.guarded_text import Guard
@@ -148,3 +149,17 @@ def test_only_the_bytes_of_a_file_go_around_a_hook(state: dict[str, str], *, is_
 
     asyncio.run(read())
     assert (next(iter(state.values())) in seen) is is_seen
+
+
+def test_audio_waits_for_the_part_behind_its_transcript() -> None:
+    body = (FIXTURES / "openai-chat" / "audio" / "wire.sse").read_bytes()
+    decoder = deltafold.Decoder("openai-chat")
+    deltas = [*decoder.feed(body), *decoder.close()]
+
+    async def read() -> list[DeltaKind]:
+        guard = Guard(asked("openai-chat"), keep, 0)
+        return [delta.kind async for delta in guard.deltas(deltas)]
+
+    left = asyncio.run(read())
+    assert left == [delta.kind for delta in deltas if delta.kind is not DeltaKind.AUDIO]
+    assert left.count(DeltaKind.PART) == 1

@@ -15,6 +15,7 @@ from deltafold import ErrorCode, Message, ModelError, UnknownDialectError
 from deltafold._core import Transcoder
 from deltafold.compat import openai as compat
 from deltafold.contract.kinds import json_array, json_object
+from sdk_clients import async_openai_client, openai_client
 
 CHAT: Final = "openai-chat"
 
@@ -111,6 +112,24 @@ def streamed(events: object, *name: str) -> Message:
         return stream.final_message()
 
 
+def mocked(events: Sequence[object]) -> Message:
+    response = MagicMock()
+    response.__iter__.return_value = iter(events)
+    return streamed(response, CHAT)
+
+
+def mocked_client(events: Sequence[object]) -> Message:
+    client = MagicMock()
+    client.chat.completions.create.return_value.__iter__.return_value = events
+    return streamed(client.chat.completions.create(stream=True))
+
+
+def awaited_mock(events: Sequence[object]) -> Message:
+    response = MagicMock()
+    response.__aiter__.return_value = events
+    return asyncio.run(afolded(response))
+
+
 WAYS: Final[dict[str, Callable[[Sequence[object]], Message]]] = {
     "fold": lambda events: deltafold.fold(events, CHAT),
     "Fold": fed,
@@ -120,6 +139,9 @@ WAYS: Final[dict[str, Callable[[Sequence[object]], Message]]] = {
     "stream without a name": lambda events: streamed(iter(events)),
     "astream of a list": lambda events: asyncio.run(afolded(events)),
     "astream of a generator": lambda events: asyncio.run(afolded(awaited(events))),
+    "stream of a mock": mocked,
+    "stream of a mocked client": mocked_client,
+    "astream of a mock": awaited_mock,
     "Transcoder": transcoded,
 }
 
@@ -158,7 +180,7 @@ def test_a_tee_and_the_deltas_come_one_event_after_the_other(form: str) -> None:
     assert kinds[-1] == "done"
 
 
-@pytest.mark.parametrize("wrong", ["text", 7, [], object(), ChatCompletionChunk])
+@pytest.mark.parametrize("wrong", [None, "text", 7, [], object(), ChatCompletionChunk])
 @every_way
 def test_what_is_neither_bytes_nor_an_event_is_named_with_its_place(
     way: str, wrong: object
@@ -247,6 +269,24 @@ def test_a_failure_of_the_iterator_is_one_of_the_transport() -> None:
     assert isinstance(raised.value.__cause__, ConnectionResetError)
 
 
+def test_a_mock_of_an_http_response_is_read_as_one() -> None:
+    response = MagicMock(status_code=429, headers={"retry-after": "3"}, is_stream_consumed=False)
+    response.stream = iter([])
+    response.iter_bytes.return_value = iter([b'{"error":{"message":"slow down"}}'])
+    with pytest.raises(ModelError) as raised:
+        streamed(response, CHAT)
+    assert (raised.value.code, raised.value.status) == (ErrorCode.RATE_LIMITED, 429)
+
+
+def test_an_assertion_inside_of_a_mock_is_no_failure_of_the_provider() -> None:
+    def events() -> Iterator[object]:
+        yield DICTS[0]
+        assert not DICTS, "the second chunk was read"
+
+    with pytest.raises(AssertionError, match="second chunk"):
+        streamed(events(), CHAT)
+
+
 @pytest.mark.parametrize("form", ["object of the SDK", "mock"])
 def test_chunks_of_another_program_pass_unchanged(form: str) -> None:
     given = [FORMS[form](event) for event in DICTS]
@@ -272,3 +312,29 @@ def test_objects_that_cannot_be_folded_pass_too() -> None:
     given: list[object] = ["text", 7, ChatCompletionChunk.model_validate(DICTS[0])]
     objects: Any = compat.chunks(cast("list[ChatCompletionChunk]", given))
     assert list(objects) == given
+
+
+def test_the_answers_of_an_sdk_stream_are_folded_from_its_bytes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    chunks = [
+        *[{**one, "choices": [{**one["choices"][0], "index": 1}]} for one in DICTS],
+        *DICTS[:2],
+        chunk({}, "stop"),
+    ]
+    body = [b"data: " + json.dumps(one).encode() + b"\n\n" for one in chunks]
+    monkeypatch.setattr(ChatCompletionChunk, "construct", lambda **_: pytest.fail("an object"))
+
+    async def awaited_answers() -> dict[int, deltafold.MessageAssembler]:
+        response = await async_openai_client(body).chat.completions.create(
+            model="m", messages=[], stream=True, n=2
+        )
+        return await deltafold.afold_choices(response, CHAT)
+
+    response = openai_client(body).chat.completions.create(model="m", messages=[], stream=True, n=2)
+    for folded in (deltafold.fold_choices(response, CHAT), asyncio.run(awaited_answers())):
+        answers = {number: one.build_final_message() for number, one in folded.items()}
+        assert {number: one.text for number, one in answers.items()} == dict.fromkeys(
+            (0, 1), "At 17:42."
+        )
+        assert [len(answers[number].runnable_tool_calls) for number in (0, 1)] == [0, 1]

@@ -62,6 +62,8 @@ class Guard:
         """
         for delta in deltas:
             self._run_id = delta.run_id
+            if delta.kind is DeltaKind.AUDIO:
+                continue  # no hook hears it: the part behind its transcript has all of it
             if delta.tool_call_id is not None and delta.part_index is not None:
                 self._order.calls[delta.tool_call_id] = delta.part_index
             async for left in self._left(delta):

@@ -25,6 +25,7 @@ CLOSINGS: Final = {DeltaKind.PART_END, DeltaKind.TOOL_CALL_END}
 _OF_A_PART: Final = frozenset(DeltaKind) - {
     DeltaKind.START,
     DeltaKind.USAGE,
+    DeltaKind.AUDIO,
     DeltaKind.DONE,
     DeltaKind.ERROR,
 }
@@ -105,7 +106,7 @@ class Splice:
             payload["textDelta"] = rest.continued(delta.text or "", delta.part_index or 0)
             if not payload["textDelta"]:
                 return
-        elif rest.begins:
+        elif rest.begins and delta.kind is not DeltaKind.AUDIO:
             yield from self._begun(rest, delta)
             if delta.kind is DeltaKind.PART_END and rest.begins:
                 return

@@ -7,13 +7,16 @@ touch the others, and a failure of the transport ends them all. The bytes are re
 """
 
 from collections.abc import AsyncIterable, Iterable, Mapping
-from typing import Unpack
+from typing import Final, Unpack
 
 from deltafold._core import ChoicesDecoder, DeltaBatch, MessageAssembler, fold_body_choices
 from deltafold.errors.mapper import ErrorMapper
 from deltafold.streams.bodies import whole_body
 from deltafold.streams.core import is_misuse
 from deltafold.streams.options import ChoicesOptions
+from deltafold.transports.responses import async_source_of, http_response, source_of
+
+_END: Final = object()
 
 __all__ = ["ChoicesDecoder", "afold_choices", "fold_choices"]
 
@@ -78,7 +81,7 @@ def fold_choices(
     dialect: str,
     **options: Unpack[ChoicesOptions],
 ) -> dict[int, MessageAssembler]:
-    """Fold a whole body, its chunks, or events as `stream` takes them, into every message.
+    """Fold a whole body, its chunks, events or an SDK's stream, into every message.
 
     For a request that asked for several answers (`n=8`, `candidateCount`). The result has one
     assembler per choice, lowest number first. Each one makes its message on demand and reports a
@@ -89,7 +92,7 @@ def fold_choices(
     >>> [one.text for one in folded.values() if one.error is None]
 
     Args:
-        body: the response body, or an iterable of its chunks or events.
+        body: the response body, an iterable of its chunks or events, or the stream of an SDK.
         dialect: the wire protocol.
         options: the options of `Decoder` except `choice`.
 
@@ -100,16 +103,22 @@ def fold_choices(
     if isinstance(body, bytes | bytearray | memoryview):
         return fold_body_choices(ChoicesDecoder(dialect, **options), whole_body(body))
     messages = ChoiceMessages(dialect, options)
-    chunks = iter(body)
-    while not messages.decoder.finished:
-        try:
-            chunk = next(chunks, None)
-        except Exception as failure:  # noqa: BLE001 - of any client
-            messages.fail(failure)
-            break
-        if chunk is None:
-            break
-        messages.feed(chunk)
+    # The bytes below an SDK's stream cost less than its objects.
+    source = None if http_response(body) is body else source_of(body)
+    chunks = iter(body) if source is None else source.chunks
+    try:
+        while not messages.decoder.finished:
+            try:
+                chunk = next(chunks, _END)
+            except Exception as failure:  # noqa: BLE001 - of any client
+                messages.fail(failure)
+                break
+            if chunk is _END:
+                break
+            messages.feed(chunk)
+    finally:
+        if source is not None:
+            source.close()
     messages.close()
     return messages.in_order()
 
@@ -127,15 +136,20 @@ async def afold_choices(
     if not isinstance(chunks, AsyncIterable):
         return fold_choices(chunks, dialect, **options)
     messages = ChoiceMessages(dialect, options)
-    reading = aiter(chunks)
-    while not messages.decoder.finished:
-        try:
-            chunk = await anext(reading, None)
-        except Exception as failure:  # noqa: BLE001 - of any client
-            messages.fail(failure)
-            break
-        if chunk is None:
-            break
-        messages.feed(chunk)
+    source = None if http_response(chunks) is chunks else async_source_of(chunks)
+    reading = aiter(chunks) if source is None else source.chunks
+    try:
+        while not messages.decoder.finished:
+            try:
+                chunk = await anext(reading, _END)
+            except Exception as failure:  # noqa: BLE001 - of any client
+                messages.fail(failure)
+                break
+            if chunk is _END:
+                break
+            messages.feed(chunk)
+    finally:
+        if source is not None:
+            await source.close()
     messages.close()
     return messages.in_order()

@@ -591,6 +591,6 @@ def _redacted(fields: ErrorFields, redactor: Redactor) -> ErrorFields:
 
 def is_misuse(exception: Exception) -> bool:
     """Return whether the caller's code is wrong, as opposed to the transport."""
-    if isinstance(exception, MisuseError | TypeError | AttributeError):
+    if isinstance(exception, MisuseError | TypeError | AttributeError | AssertionError):
         return True
     return any(base.__name__ in _MISUSE_NAMES for base in type(exception).__mro__)

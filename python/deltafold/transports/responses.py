@@ -31,7 +31,12 @@ from deltafold.transports.deadlines import RestWithin
 from deltafold.transports.encodings import decoded
 from deltafold.transports.headers import raw_headers
 from deltafold.transports.sources import AsyncSource, Source
-from deltafold.transports.unready import is_line_iterator, refuse_begun, refuse_unready
+from deltafold.transports.unready import (
+    is_line_iterator,
+    is_mocked_iterator,
+    refuse_begun,
+    refuse_unready,
+)
 
 if TYPE_CHECKING:
     from deltafold.transports.timeouts import LimitsAndWatch, ReadChunk
@@ -204,6 +209,8 @@ def source_of(response: object) -> Source:
         MisuseError: the body can only be awaited, was read in part, or is not opened yet.
         TypeError: the object holds no bytes.
     """
+    if is_mocked_iterator(response):
+        response = iter(cast("Iterable[bytes]", response))
     body = http_response(response)
     # An SDK's object with a status has received its response.
     if body is response or not hasattr(type(response), "status_code"):
@@ -258,6 +265,8 @@ def async_source_of(response: object) -> AsyncSource:
         MisuseError: the body can only be read by blocking, was read in part, or is not opened yet.
         TypeError: the object does not yield bytes.
     """
+    if is_mocked_iterator(response):
+        response = aiter(cast("AsyncIterable[bytes]", response))
     refuse_unready(response, "astream")
     response = http_response(response)
     refuse_begun(response, "astream")

@@ -20,6 +20,10 @@ _CALLS: Final = (
     ("ResponseStreamManager", "client.responses.create(..., stream=True)"),
 )
 _LINE_ITERATORS: Final = frozenset({"iter_lines", "aiter_lines"})
+_MOCKS: Final = "unittest.mock"
+_OF_RESPONSES: Final = frozenset(
+    {"iter_bytes", "aiter_bytes", "iter_content", "content", "response", "http_response"}
+)
 _FIELDS: Final = (b"data:", b"event:", b"id:", b"retry:")
 
 
@@ -58,6 +62,18 @@ def refuse_unready(response: object, entry: str) -> None:
             raise MisuseError(
                 f"a {name} that was not entered: {keyword} … as response: {entry}(response)"
             )
+
+
+def is_mocked_iterator(response: object) -> bool:
+    """Return whether an object is a mock of a stream's iterator.
+
+    A mock has every attribute that it is asked for. One that a test gave no method or member of an
+    HTTP response stands for what is iterated.
+    """
+    if type(response).__module__ != _MOCKS:
+        return False
+    given = cast("Mapping[str, object]", getattr(response, "_mock_children", {}))
+    return _OF_RESPONSES.isdisjoint({*given, *vars(response)})
 
 
 def is_line_iterator(response: object) -> bool:

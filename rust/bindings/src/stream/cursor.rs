@@ -3,7 +3,7 @@
 //! In: chunks, and batches that Python's half has folded.  Out: deltas, batches or texts, one step a read.
 //!
 //! A reader calls the step of its form without an argument.  The step returns a delta, batch or text that is left, or `OVER` after
-//! the end; `None` begins a read.  The reader then passes chunks to the step until the result is not `None`.
+//! the end; if it returns `None`, a read has begun.  The reader then passes chunks to the step until the result is not `None`.
 //!
 //! Laws: one reader at a time; a second one gets a `MisuseError`.  Deltas are folded before they are returned.  The forms share
 //! one position.  The chunk with the terminal is not folded, because its error may repeat a secret: `take_last` returns its deltas.
@@ -73,6 +73,21 @@ pub(crate) struct Cursor {
 }
 
 type Value<'py> = Option<Bound<'py, PyAny>>;
+
+/// Argument of a step: a chunk, whatever its type, or nothing, which begins a read.
+struct Read<'py>(Value<'py>);
+
+impl Read<'_> {
+    const NEXT: Self = Self(None);
+}
+
+impl<'py> FromPyObject<'_, 'py> for Read<'py> {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        Ok(Self(Some(value.to_owned())))
+    }
+}
 
 impl Cursor {
     /// Return what is left, or begin a read.
@@ -279,27 +294,27 @@ impl Cursor {
     }
 
     /// Return the next delta.
-    #[pyo3(signature = (read=None, /))]
-    fn deltas<'py>(&self, py: Python<'py>, read: Value<'py>) -> PyResult<Value<'py>> {
-        self.step(py, Form::Deltas, read)
+    #[pyo3(signature = (read=Read::NEXT, /))]
+    fn deltas<'py>(&self, py: Python<'py>, read: Read<'py>) -> PyResult<Value<'py>> {
+        self.step(py, Form::Deltas, read.0)
     }
 
     /// Return the deltas of a read.
-    #[pyo3(signature = (read=None, /))]
-    fn batches<'py>(&self, py: Python<'py>, read: Value<'py>) -> PyResult<Value<'py>> {
-        self.step(py, Form::Batches, read)
+    #[pyo3(signature = (read=Read::NEXT, /))]
+    fn batches<'py>(&self, py: Python<'py>, read: Read<'py>) -> PyResult<Value<'py>> {
+        self.step(py, Form::Batches, read.0)
     }
 
     /// Return the text of a read.
-    #[pyo3(signature = (read=None, /))]
-    fn texts<'py>(&self, py: Python<'py>, read: Value<'py>) -> PyResult<Value<'py>> {
-        self.step(py, Form::Texts, read)
+    #[pyo3(signature = (read=Read::NEXT, /))]
+    fn texts<'py>(&self, py: Python<'py>, read: Read<'py>) -> PyResult<Value<'py>> {
+        self.step(py, Form::Texts, read.0)
     }
 
     /// Fold a read, and return nothing of it.
-    #[pyo3(signature = (read=None, /))]
-    fn fold<'py>(&self, py: Python<'py>, read: Value<'py>) -> PyResult<Value<'py>> {
-        let Some(read) = read else { return self.begin(py, None) };
+    #[pyo3(signature = (read=Read::NEXT, /))]
+    fn fold<'py>(&self, py: Python<'py>, read: Read<'py>) -> PyResult<Value<'py>> {
+        let Some(read) = read.0 else { return self.begin(py, None) };
         if !self.finished.load(Ordering::Relaxed) && !read.is_exact_instance_of::<DeltaBatch>() {
             let taken = self.decoder.get().take_into(py, self.assembler.get(), &read)?;
             self.note(py, taken.deltas)?;

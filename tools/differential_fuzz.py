@@ -192,7 +192,9 @@ def _check_streams(
         deltas = [_without_raw(delta) for delta in deltas]
     stream = deltafold.stream(iter(pieces), dialect, **given)
     _hold(list(stream) == deltas, "DeltaStream differs")
-    _hold(_outcome(_result(stream.ended_message)) == expected, "the message of DeltaStream differs")
+    _hold(
+        _outcome(_result(lambda: stream.message)) == expected, "the message of DeltaStream differs"
+    )
     streamed = deltafold.stream(iter(pieces), dialect, **given)
     _hold(
         _outcome(_result(streamed.final_message)) == expected,
@@ -252,7 +254,7 @@ async def _awaited(
 ) -> tuple[list[MessageDelta], Message | ModelError]:
     async with deltafold.astream(_awaited_pieces(pieces), dialect, **given) as stream:
         deltas = [delta async for delta in stream]
-        return deltas, _result(stream.ended_message)
+        return deltas, _result(lambda: stream.message)
 
 
 async def _awaited_in_turns(

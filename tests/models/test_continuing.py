@@ -174,7 +174,7 @@ def test_the_stream_of_the_rest_is_asynchronous_too(server: ReplayServer) -> Non
         async with claude_model(server) as model:
             async with model.stream("When?", continue_from=partial) as stream:
                 received = "".join([text async for text in stream.text()])
-            return received, stream.ended_message()
+            return received, stream.message
 
     received, message = asyncio.run(main())
     assert received == REST
@@ -272,7 +272,7 @@ def test_a_background_response_is_resumed_wherever_it_breaks_off(
     with background(server) as model, model.stream_sync("When?") as stream:
         received = "".join(stream.text())
     assert received == "The tide is high at 17:42."
-    message = stream.ended_message()
+    message = stream.message
     assert [warning["code"] for warning in message.meta.warnings] == ["resumed"]
     onward = server.requests[1]
     assert onward.method == "GET"

@@ -30,7 +30,7 @@ def by_text(chunks: list[bytes]) -> object:
 def by_deltas(chunks: list[bytes]) -> object:
     stream = deltafold.stream(iter(chunks), "openai-chat")
     list(stream)
-    return stream.ended_message()
+    return stream.message
 
 
 def by_astream(chunks: list[bytes]) -> object:

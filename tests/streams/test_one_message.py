@@ -76,10 +76,10 @@ def synchronous(server: ReplayServer) -> list[Message | None]:
         found.append(model.send_message_sync(HISTORY, output=None, **options))
         with model.stream_sync(HISTORY, output=None, **options) as stream:
             found.append(stream.final_message())
-            found.append(stream.ended_message())
+            found.append(stream.message)
         with model.stream_sync(HISTORY, output=None, **options) as stream:
             list(stream)
-            found.append(stream.ended_message())
+            found.append(stream.message)
         with model.stream_message_sync(HISTORY, **options) as events:
             found += [one.message for one in events if one.kind == StreamEventKind.MESSAGE_STOP]
             found.append(events.final_message())

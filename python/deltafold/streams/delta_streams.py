@@ -124,10 +124,11 @@ class _Stream(Generic[ReaderT]):
         # The module imports pydantic, which streams without events and messages do not need.
         from deltafold.streams.events import EventMaker  # noqa: PLC0415 - as said
 
-        return EventMaker(self.ended_message, lambda: self.error)
+        return EventMaker(lambda: self.message, lambda: self.error)
 
-    def ended_message(self) -> "data_types.Message":
-        """Return the message of a stream that was read to its end.
+    @property
+    def message(self) -> "data_types.Message":
+        """The message of a stream that was read to its end; `final_message` reads to it first.
 
         Raises:
             ModelError: the stream ended in an error; `partial_message` has the parts received

@@ -66,7 +66,7 @@ def folded(dialect: str, case: str) -> deltafold.Message | None:
     with deltafold.stream([wire], dialect, model_id=NAMES[dialect]) as stream:
         for _ in stream.batches():
             pass
-        return None if stream.error is not None else stream.ended_message()
+        return None if stream.error is not None else stream.message
 
 
 def thoughtful(dialect: str, thinking: str, *content: str | tuple[str, str, Any]) -> Recording:

@@ -307,5 +307,5 @@ class ModelOutputAccumulator:
             cost = cost_of_answer(meta.usage, provider_id, asked, meta.model_id)
             meta.cost_usd, meta.cost_source = cost.usd, cost.source
         else:
-            message = self._stream.ended_message()
+            message = self._stream.message
         return ModelOutputEntry.of_message(message, self._invocation, metadata)

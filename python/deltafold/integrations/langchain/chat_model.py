@@ -418,4 +418,4 @@ def _message(stream: DeltaStream | AsyncDeltaStream) -> Message:
     """
     if (error := stream.error) is not None:
         raise exception_of(error) from error
-    return stream.ended_message()
+    return stream.message

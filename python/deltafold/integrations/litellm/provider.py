@@ -114,7 +114,7 @@ def _chunks(model: str, prepared: Prepared) -> Iterator[ModelResponseStream]:
             yield from chunks.feed(batch)
         if stream.error is not None:
             raise exception_of(stream.error, model) from stream.error
-        yield from chunks.end(stream.ended_message())
+        yield from chunks.end(stream.message)
 
 
 async def _achunks(model: str, prepared: Prepared) -> AsyncIterator[ModelResponseStream]:
@@ -127,7 +127,7 @@ async def _achunks(model: str, prepared: Prepared) -> AsyncIterator[ModelRespons
                 yield chunk
         if stream.error is not None:
             raise exception_of(stream.error, model) from stream.error
-        for chunk in chunks.end(stream.ended_message()):
+        for chunk in chunks.end(stream.message):
             yield chunk
 
 

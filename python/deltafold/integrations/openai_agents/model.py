@@ -148,7 +148,7 @@ class DeltafoldAgentsModel(AgentsModel):
                     raise exception_of(error) from error
                 head = stream.response
                 request_id = None if head is None else head.request_id
-                last = events.end(stream.ended_message(), request_id)
+                last = events.end(stream.message, request_id)
             _note_output(span, last.response, tracing)
             yield last
 

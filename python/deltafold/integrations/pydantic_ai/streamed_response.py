@@ -110,7 +110,7 @@ class DeltafoldStreamedResponse(StreamedResponse):
                 yield event
         self._check()
         if self._stream is not None and not self.cancelled:
-            self.add_logprobs(self._stream.ended_message())
+            self.add_logprobs(self._stream.message)
 
     def add_logprobs(self, message: Message) -> None:
         """Add the log probabilities of the whole answer to the details of the response.

@@ -122,7 +122,7 @@ class DeltafoldStrandsModel(StrandsModel):
             error = stream.error
             if error is not None:
                 raise exception_of(error) from error
-            for event in events.end(stream.ended_message()):
+            for event in events.end(stream.message):
                 yield event
 
     async def structured_output(

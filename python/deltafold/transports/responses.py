@@ -36,6 +36,7 @@ from deltafold.transports.unready import (
     is_mocked_iterator,
     refuse_begun,
     refuse_unready,
+    was_given,
 )
 
 if TYPE_CHECKING:
@@ -172,7 +173,7 @@ def http_response(response: object) -> object:
     """Return the HTTP response inside an SDK's object, else the object itself."""
     for holder in ("http_response", "response", "_response"):  # the last: openai's helpers
         inner = cast("object | None", getattr(response, holder, None))
-        if _is_sync_body(inner):
+        if _is_sync_body(inner) and was_given(response, holder):
             return inner
     return response
 
@@ -266,7 +267,8 @@ def async_source_of(response: object) -> AsyncSource:
         TypeError: the object does not yield bytes.
     """
     if is_mocked_iterator(response):
-        response = aiter(cast("AsyncIterable[bytes]", response))
+        mocked = aiter(cast("AsyncIterable[bytes]", response))
+        return AsyncSource(mocked, _nothing_async, _OK, _NO_HEADERS, lines=True)
     refuse_unready(response, "astream")
     response = http_response(response)
     refuse_begun(response, "astream")

@@ -8,6 +8,7 @@ Python does not warn that it was never awaited.
 """
 
 import json
+import sys
 from collections.abc import AsyncIterable, Awaitable, Coroutine, Iterable, Mapping
 from typing import Final, cast
 
@@ -70,10 +71,28 @@ def is_mocked_iterator(response: object) -> bool:
     A mock has every attribute that it is asked for. One that a test gave no method or member of an
     HTTP response stands for what is iterated.
     """
-    if type(response).__module__ != _MOCKS:
-        return False
-    given = cast("Mapping[str, object]", getattr(response, "_mock_children", {}))
-    return _OF_RESPONSES.isdisjoint({*given, *vars(response)})
+    return type(response).__module__ == _MOCKS and not any(
+        was_given(response, name) for name in _OF_RESPONSES
+    )
+
+
+def was_given(response: object, name: str) -> bool:
+    """Return whether a member of an object is more than what a mock makes when it is asked."""
+    if type(response).__module__ != _MOCKS or name in vars(response):
+        return True
+    child = cast("Mapping[str, object]", getattr(response, "_mock_children", {})).get(name)
+    return child is not None and _says_something(child)
+
+
+def _says_something(child: object) -> bool:
+    """Return whether a test has given a mock a value to return, an effect or a member."""
+    if type(child).__module__ != _MOCKS:
+        return True
+    held = vars(child)
+    default = cast("object", sys.modules[_MOCKS].DEFAULT)
+    if held.get("_mock_return_value", default) is not default or held.get("_mock_side_effect"):
+        return True
+    return any(map(_says_something, held.get("_mock_children", {}).values()))
 
 
 def is_line_iterator(response: object) -> bool:

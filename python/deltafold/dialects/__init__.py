@@ -133,11 +133,14 @@ class Dialect:
             MisuseError: a part names a local file, which must be read first.
         """
         renderer = _renderer_of(self.folder)
+        from deltafold.dialects.migration import fitted, lowered  # noqa: PLC0415 - see the head
+
+        side = self._side()
         notes: Sequence[dict[str, object]] = ()
         if config.reasoning_effort is not None or config.output_schema is not None:
-            from deltafold.dialects.migration import lowered  # noqa: PLC0415 - see the head
-
-            config, notes = lowered(config, self._side())
+            config, notes = lowered(config, side)
+        config, of_model = fitted(config, side)
+        notes = [*notes, *of_model]
         rendering = renderer.rendering(
             self.name,
             messages,

@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple, cast
 from pydantic import ValidationError
 
 from deltafold.contract.kinds import json_object
+from deltafold.dialects.model_fit import known_model, taken_values
 from deltafold.dialects.portable import PORTABLE
 from deltafold.dialects.reasoning import BUDGET, DYNAMIC, EFFORT
 from deltafold.dialects.rendered import NoteCode
@@ -62,8 +63,9 @@ class Side:
 
 def migrate(config: ModelConfig, source: Side, target: Side, model_id: str) -> Migrated:
     """Return the settings of a configuration as a configuration of another dialect."""
-    conversion = Conversion(target.name, model_id)
-    values = _read(config, source, conversion)
+    named = config.model_copy(update={"model_id": model_id})
+    conversion = Conversion(target.name, model_id, known_model(named))
+    values = taken_values(_read(config, source, conversion), conversion)
     fields = _written(values, values.keys(), target, conversion, given={})
     return Migrated(_valid(target, fields, conversion), _notes(source.name, conversion))
 
@@ -80,7 +82,7 @@ def lowered(config: ModelConfig, side: Side) -> Migrated:
     }
     if not names:
         return Migrated(config)
-    conversion = Conversion(side.name, config.model_id)
+    conversion = Conversion(side.name, config.model_id, known_model(config))
     quiet = Conversion(side.name, config.model_id)
     own = config.model_copy(update=dict.fromkeys(names))
     values = _read(own, side, quiet)
@@ -93,6 +95,33 @@ def lowered(config: ModelConfig, side: Side) -> Migrated:
             values[name] = getattr(config, name)
     fields = _written(values, names.keys(), side, conversion, given=vars(own))
     return Migrated(own.model_copy(update=fields), _notes(side.name, conversion))
+
+
+def fitted(config: ModelConfig, side: Side) -> Migrated:
+    """Return a configuration without settings that its model is known to refuse.
+
+    Only what the facts about the model change is written anew: all else stays as it was written.
+    """
+    known = known_model(config)
+    if known is None:
+        return Migrated(config)
+    plain = Conversion(side.name, config.model_id)
+    conversion = Conversion(side.name, config.model_id, known)
+    values = _read(config, side, plain)
+    plain.losses.clear()
+    before = _written(values, values.keys(), side, plain, given={})
+    taken = taken_values(values, conversion)
+    after = _written(taken, taken.keys(), side, conversion, given={})
+    changed = {
+        field: after.get(field, side.config_class.model_fields[field].get_default())
+        for field in before.keys() | after.keys()
+        if before.get(field) != after.get(field)
+    }
+    losses = [loss for loss in conversion.losses if loss not in plain.losses]
+    if not changed and not losses:
+        return Migrated(config)
+    conversion.losses[:] = losses
+    return Migrated(config.model_copy(update=changed), _notes(side.name, conversion))
 
 
 def _rival(name: str, values: Mapping[str, Any]) -> str | None:

@@ -12,8 +12,8 @@ thinking", Anthropic's pages "Effort" and "Extended thinking", and the guides on
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Any, Final, Self
 
 from deltafold.contract.kinds import json_object
 from deltafold.dialects.settings import ModelConfig, Object
@@ -53,6 +53,7 @@ SHARES: Final[Mapping[str, float]] = {
 DYNAMIC: Final = -1
 CLAUDE_MINIMUM: Final = 1024
 CLAUDE_MAXIMUM: Final = 128_000
+_DISABLED: Final = "disabled"
 _CLAUDE_EFFORTS: Final = ("low", "medium", "high", "xhigh", "max")
 
 
@@ -66,8 +67,14 @@ def effort_of(
 ) -> str | None:
     """Return the effort of portable settings, None where the model decides.
 
-    An effort outside of `scale` moves to the nearest one. Any effort is in an empty scale.
+    An effort outside of `scale`, or of the efforts that the model takes, moves to the nearest one.
+    Any effort is in an empty scale.
     """
+    known = conversion.known
+    of_model = None if known is None else (known.facts.efforts or {}).get(conversion.target)
+    who = conversion.target
+    if known is not None and of_model is not None:
+        scale, who = [word for word in of_model if not scale or word in scale], known.name
     budget, effort = values.get(BUDGET), values.get(EFFORT)
     if effort is None:
         if budget is None:
@@ -81,14 +88,18 @@ def effort_of(
         conversion.change(BUDGET, f"{budget} tokens become the effort {effort}")
     elif budget is not None and budget > 0:
         conversion.drop(BUDGET, "the effort is sent instead")
+    if of_model is not None and not scale:
+        if effort != "none":
+            conversion.drop(EFFORT, f"{who} takes no effort")
+        return None
     if not scale or effort in scale:
         return str(effort)
     if effort not in EFFORTS:
-        conversion.drop(EFFORT, f"{conversion.target} has no effort {effort}")
+        conversion.drop(EFFORT, f"{who} has no effort {effort}")
         return None
     place = EFFORTS.index(effort)
     nearest = min(scale, key=lambda word: abs(EFFORTS.index(word) - place))
-    conversion.change(EFFORT, f"{conversion.target} has no effort {effort}: {nearest} is sent")
+    conversion.change(EFFORT, f"{who} has no effort {effort}: {nearest} is sent")
     return nearest
 
 
@@ -159,34 +170,100 @@ class ClaudePlan:
     drop: str = ""
 
 
-def claude_plan(values: Mapping[str, Any], model_id: str) -> ClaudePlan:
-    """Return the reasoning of a Claude request.
+@dataclass(frozen=True, slots=True)
+class _ClaudeFacts:
+    """What a Claude model takes: by the table of models, else by the version in its name.
 
-    Models from 4.6 on take adaptive thinking with an effort; from 4.7 on they refuse a budget. A
-    name without a version is taken as that of a newer model.
+    Attributes:
+        adaptive: whether it takes adaptive thinking.
+        budget: whether it takes a budget.
+        efforts: the efforts beside adaptive thinking.
+        off: what switches thinking off; "" if nothing does.
+        thinks: whether it thinks without being asked.
+        forced: whether a forced tool excludes thinking.
     """
+
+    adaptive: bool
+    budget: bool
+    efforts: tuple[str, ...]
+    off: str
+    thinks: bool
+    forced: bool = True
+
+    @classmethod
+    def of(cls, conversion: Conversion) -> Self:
+        """Return those of the model of a conversion.
+
+        Models from 4.6 on take adaptive thinking with an effort; from 4.7 on they refuse a budget.
+        A name without a version is taken as that of a newer model.
+        """
+        version, known = _version_or_newest(conversion.model_id), conversion.known
+        has_xhigh = version >= (4, 7)
+        scale = _CLAUDE_EFFORTS if has_xhigh else ("low", "medium", "high", "max")
+        plain = cls(
+            adaptive=version >= (4, 6),
+            budget=not has_xhigh,
+            efforts=scale,
+            off="" if has_xhigh else _DISABLED,
+            thinks=False,
+        )
+        if known is None or known.facts.thinking is None:
+            return plain
+        facts, by_api = known.facts, known.facts.efforts or {}
+        forms = facts.thinking_forms
+        return replace(
+            plain,
+            adaptive=plain.adaptive if forms is None else "adaptive" in forms,
+            budget=plain.budget if forms is None else "budget" in forms,
+            efforts=by_api.get(conversion.target, by_api.get("anthropic-messages", scale)),
+            off=facts.thinking_off or ("" if facts.thinking == "always" else plain.off),
+            thinks=facts.thinking in {"default", "always"},
+            forced=facts.forced_tools != "always",
+        )
+
+
+def claude_plan(values: Mapping[str, Any], conversion: Conversion) -> ClaudePlan:
+    """Return the reasoning of a Claude request."""
     effort, budget = values.get(EFFORT), values.get(BUDGET)
     if effort is None and budget is None:
         return ClaudePlan()
-    version = _version_or_newest(model_id)
+    facts, known = _ClaudeFacts.of(conversion), conversion.known
     if effort == "none" or (effort is None and budget == 0):
-        if version < (4, 7):
-            return ClaudePlan({"type": "disabled"})
+        return _without_thinking(facts, conversion)
+    if known is not None and known.facts.thinking == "never":
+        return ClaudePlan(drop=f"{known.name} does not think")
+    return _with_thinking(values, facts, conversion)
+
+
+def _without_thinking(facts: _ClaudeFacts, conversion: Conversion) -> ClaudePlan:
+    if facts.off:
+        return ClaudePlan({"type": facts.off})
+    known = conversion.known
+    if not facts.thinks or not facts.efforts or known is None:
         return ClaudePlan(changes=("no thinking is asked for",))
-    choice = values.get("tool_choice")
-    is_forced = isinstance(choice, ToolChoice) and choice.mode in {"required", "tool"}
+    change = f"{known.name} always thinks: the effort {facts.efforts[0]} is sent"
+    return ClaudePlan({"type": "adaptive"}, facts.efforts[0], (change,))
+
+
+def _with_thinking(
+    values: Mapping[str, Any], facts: _ClaudeFacts, conversion: Conversion
+) -> ClaudePlan:
+    effort, budget, choice = values.get(EFFORT), values.get(BUDGET), values.get("tool_choice")
+    is_forced = (
+        facts.forced and isinstance(choice, ToolChoice) and choice.mode in {"required", "tool"}
+    )
     is_budget = budget is not None and budget > 0
-    if version < (4, 6) or (is_budget and version < (4, 7)):
+    if not facts.adaptive or (is_budget and facts.budget):
         return _with_budget(values, is_forced=is_forced)
-    moved = Conversion("a Claude model", model_id)
+    moved = Conversion("a Claude model", conversion.model_id)
     word = None
     if effort is not None or is_budget:
-        scale = _CLAUDE_EFFORTS if version >= (4, 7) else ("low", "medium", "high", "max")
-        word = effort_of(values, moved, scale)
+        word = effort_of(values, moved, facts.efforts)
     changes = [loss.reason for loss in moved.losses]
     if is_forced:
         changes.append("a forced tool excludes thinking")
-    return ClaudePlan(None if is_forced else {"type": "adaptive"}, word, tuple(changes))
+        return ClaudePlan({"type": facts.off} if facts.thinks else None, word, tuple(changes))
+    return ClaudePlan({"type": "adaptive"}, word, tuple(changes))
 
 
 def _with_budget(values: Mapping[str, Any], *, is_forced: bool) -> ClaudePlan:
@@ -239,7 +316,7 @@ def read_claude_thinking(
 
 def write_claude_thinking(values: Mapping[str, Any], conversion: Conversion) -> object:
     """Write the member `thinking`, and note how the whole reasoning differs."""
-    plan = claude_plan(values, conversion.model_id)
+    plan = claude_plan(values, conversion)
     name = EFFORT if values.get(EFFORT) is not None else BUDGET
     for change in plan.changes:
         conversion.change(name, change)
@@ -257,7 +334,7 @@ def write_claude_thinking(values: Mapping[str, Any], conversion: Conversion) -> 
 
 def write_claude_effort(values: Mapping[str, Any], conversion: Conversion) -> object:
     """Write the effort beside adaptive thinking."""
-    return claude_plan(values, conversion.model_id).effort
+    return claude_plan(values, conversion).effort
 
 
 CLAUDE_THINKING: Final = Counterpart(
@@ -275,7 +352,7 @@ def write_claude_sampling(name: str, most: float) -> Writing:
 
     def write(values: Mapping[str, Any], conversion: Conversion) -> object:
         value = values[name]
-        refusal = _sampling_refusal(name, values, conversion.model_id)
+        refusal = _sampling_refusal(name, values, conversion)
         if refusal:
             if name == "top_k" or value != 1:  # 1 is the default of the two others
                 conversion.drop(name, refusal)
@@ -292,13 +369,13 @@ def claude_sampling(name: str, most: float) -> Counterpart:
     return Counterpart((name,), write=write_claude_sampling(name, most))
 
 
-def _sampling_refusal(name: str, values: Mapping[str, Any], model_id: str) -> str:
-    if "claude" not in model_id:
+def _sampling_refusal(name: str, values: Mapping[str, Any], conversion: Conversion) -> str:
+    if "claude" not in conversion.model_id:
         return ""
-    version = claude_version(model_id)
+    version = claude_version(conversion.model_id)
     if version is not None and version >= (4, 7):
         return "Claude models from 4.7 on refuse it"
-    thinking = claude_plan(values, model_id).thinking
+    thinking = claude_plan(values, conversion).thinking
     is_thinking = thinking is not None and thinking["type"] != "disabled"
     is_accepted = {
         "temperature": values[name] == 1,

@@ -67,6 +67,10 @@ class ModelConfig(ShortRepr, LateModel):
         provider_tools: tools that the provider runs or defines, in the form of its API; they follow
             the caller's tools.
         provider_tool_positions: the position of each provider tool among all tools of the request.
+        known_as: the name by which the table of models knows this model: an Azure deployment and a
+            proxy's alias have names of their own. None is `model_id`.
+        strict_settings: whether settings are sent as they were written, also those that the model
+            is known to refuse.
         extra_body: members that are added to the request body unchanged; they replace other
             members.
         extra_headers: headers of the request.
@@ -86,6 +90,8 @@ class ModelConfig(ShortRepr, LateModel):
     cache_config: CacheConfig | None = None
     provider_tools: tuple[Object, ...] = ()
     provider_tool_positions: tuple[Count, ...] | None = None
+    known_as: str | None = None
+    strict_settings: Flag = False
     extra_body: Mapping[str, object] = Field(default_factory=dict[str, object], repr=False)
     extra_headers: Mapping[str, str] = Field(default_factory=dict[str, str], repr=False)
     extra_query: Mapping[str, object] = Field(default_factory=dict[str, object], repr=False)

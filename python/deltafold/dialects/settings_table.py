@@ -12,10 +12,13 @@ row without a counterpart in other dialects.
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, Final, NamedTuple, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeAlias, cast
 
 from deltafold.contract.kinds import json_object
 from deltafold.dialects.settings import ModelConfig, Object
+
+if TYPE_CHECKING:
+    from deltafold.dialects.model_fit import KnownModel
 
 Path: TypeAlias = tuple[str, ...]
 """Names of nested members, the outermost first."""
@@ -44,12 +47,14 @@ class Conversion:
     Attributes:
         target: dialect of the new settings.
         model_id: model of the new settings.
+        known: the facts that hold for this model, None if it is not known.
         names: the setting of the source that each portable setting came from, for the losses.
         losses: settings that do not arrive (`is_dropped`) or that change, each with the reason.
     """
 
     target: str
     model_id: str
+    known: "KnownModel | None" = None
     names: dict[str, str] = field(default_factory=dict[str, str])
     losses: list["Loss"] = field(default_factory=list["Loss"])
 
@@ -178,6 +183,8 @@ TOOL_POSITIONS: Final = "orders the tools of the body"
 
 COMMON: Final[SettingTable] = {
     "model_id": converted("model").shapes(MODEL_ID),
+    "known_as": no_member("names the model in the table of models").shapes(MODEL_ID),
+    "strict_settings": no_member("decides which settings are sent").shapes(MODEL_ID),
     "cache_config": no_member("the provider caches by itself, or not at all"),
     "provider_tools": converted("tools").stays(PROVIDER_TOOLS),
     "provider_tool_positions": converted("tools").shapes(TOOL_POSITIONS),

@@ -108,7 +108,7 @@ def _read_reasoning(value: object, conversion: Conversion) -> Mapping[str, objec
 def _write_effort(values: Mapping[str, Any], conversion: Conversion) -> object:
     """Write the member of Converse, which takes an effort for any model."""
     if _CLAUDE.search(conversion.model_id):
-        return claude_plan(values, conversion.model_id).effort
+        return claude_plan(values, conversion).effort
     if _NAMED.search(conversion.model_id):
         return None
     return effort_of(values, conversion, ("low", "medium", "high", "xhigh", "max"))

@@ -63,6 +63,10 @@ def taken_values(values: Mapping[str, Any], conversion: Conversion) -> Mapping[s
     if known is None:
         return values
     taken = dict(values)
+    if known.facts.thinking == "never" and (taken.get(EFFORT) == _OFF or taken.get(BUDGET) == 0):
+        # What the caller asks for is so already.
+        taken.pop(EFFORT, None)
+        taken.pop(BUDGET, None)
     _fit_tool_choice(taken, known, conversion)
     _fit_sampling(taken, known, conversion)
     most, asked = known.facts.max_output_tokens, taken.get("max_tokens")

@@ -17,8 +17,8 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, Final, cast
 
-from deltafold.dialects.model_names import ModelName, canonical_model, without_place
 from deltafold.dialects.model_lines import SIZES, ModelLine, line_of
+from deltafold.dialects.model_names import ModelName, canonical_model, without_place
 
 _FINE_TUNE: Final = "ft:"
 _LISTS: Final = ("endpoints", "thinking_forms", "efforts_when_off")

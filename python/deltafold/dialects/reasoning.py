@@ -13,12 +13,15 @@ thinking", Anthropic's pages "Effort" and "Extended thinking", and the guides on
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from deltafold.contract.kinds import json_object
 from deltafold.dialects.settings import ModelConfig, Object
 from deltafold.dialects.settings_table import Conversion, Counterpart, Writing
 from deltafold.specs.tool_specs import ToolChoice
+
+if TYPE_CHECKING:
+    from deltafold.dialects.model_fit import KnownModel
 
 EFFORT: Final = "reasoning_effort"
 BUDGET: Final = "reasoning_budget"
@@ -53,6 +56,9 @@ SHARES: Final[Mapping[str, float]] = {
 DYNAMIC: Final = -1
 CLAUDE_MINIMUM: Final = 1024
 CLAUDE_MAXIMUM: Final = 128_000
+_FOR_ANY_MODEL: Final = 4096
+_UNSTREAMED: Final = 21_333
+"""Most tokens that the anthropic SDK 2 asks for without a stream: those of ten minutes."""
 _DISABLED: Final = "disabled"
 _CLAUDE_EFFORTS: Final = ("low", "medium", "high", "xhigh", "max")
 
@@ -254,7 +260,7 @@ def _with_thinking(
     )
     is_budget = budget is not None and budget > 0
     if not facts.adaptive or (is_budget and facts.budget):
-        return _with_budget(values, is_forced=is_forced)
+        return _with_budget(values, conversion, is_forced=is_forced)
     moved = Conversion("a Claude model", conversion.model_id)
     word = None
     if effort is not None or is_budget:
@@ -266,11 +272,27 @@ def _with_thinking(
     return ClaudePlan({"type": "adaptive"}, word, tuple(changes))
 
 
-def _with_budget(values: Mapping[str, Any], *, is_forced: bool) -> ClaudePlan:
+def default_max_tokens(known: "KnownModel | None", *, stream: bool) -> int:
+    """Return the limit of an answer where the protocol requires one and the caller set none.
+
+    It is the model's own limit, and for an answer that is not streamed what the anthropic SDK lets
+    through. A model that refuses a request whose input and limit exceed its window together, and a
+    model that is not known, gets a limit that each model of the protocol takes.
+    """
+    most = None if known is None else known.facts.max_output_tokens
+    if known is None or most is None or known.facts.fits_window:
+        return _FOR_ANY_MODEL
+    return most if stream else min(most, known.facts.max_unstreamed_tokens or _UNSTREAMED)
+
+
+def _with_budget(
+    values: Mapping[str, Any], conversion: Conversion, *, is_forced: bool
+) -> ClaudePlan:
     if is_forced:
         return ClaudePlan(drop="a forced tool excludes thinking")
     most = values.get("max_tokens")
-    most = 4096 if most is None else int(most)
+    # The request may not be streamed.
+    most = default_max_tokens(conversion.known, stream=False) if most is None else int(most)
     budget = values.get(BUDGET)
     changes: tuple[str, ...] = ()
     if budget is None or budget <= 0:

@@ -19,6 +19,8 @@ from deltafold.dialects.acceptance import takes_late_system
 from deltafold.dialects.aliases import Aliases
 from deltafold.dialects.anthropic_messages.settings import SETTINGS, AnthropicConfig
 from deltafold.dialects.media import source_of
+from deltafold.dialects.model_fit import known_model
+from deltafold.dialects.reasoning import default_max_tokens
 from deltafold.dialects.rendered import Identifiers, NoteCode, Object, Place, Rendering, given
 from deltafold.dialects.turns import (
     OPENING,
@@ -44,9 +46,6 @@ from deltafold.message.messages import (
 from deltafold.specs.tool_specs import ToolSpec
 
 DIALECT: Final = "anthropic-messages"
-
-# The API requires a limit; this one is valid for every model that it serves.
-DEFAULT_MAX_TOKENS: Final = 4096
 
 MAX_CACHE_MARKS: Final = 4
 _UNMARKED: Final = {"thinking", "redacted_thinking"}
@@ -91,7 +90,7 @@ def body_of(rendering: Rendering, config: AnthropicConfig) -> Object:
     messages = _messages(turns, rendering)
     body: Object = {
         "model": config.model_id,
-        "max_tokens": DEFAULT_MAX_TOKENS,
+        "max_tokens": default_max_tokens(known_model(config), stream=rendering.stream),
         "messages": messages,
         "stream": rendering.stream,
     }

@@ -42,6 +42,7 @@ SAME = (
     ("gpt-5-chat-latest", "gpt-5-chat-2025-10-03"),
     ("gpt-4", "gpt-4-0613"),
     ("grok-4", "grok-4-0709"),
+    ("grok-4.6", "us-gov.xai.grok-4.6"),
     ("openai.gpt-oss-120b-1:0", "openai/gpt-oss-120b:exacto"),
     ("mistral-large-latest", "mistral-large-2411"),
     ("command-a", "cohere/command-a-03-2025"),

@@ -41,7 +41,7 @@ Source: Claude Code, "Model configuration", alias `sonnet[1m]` (read 2026-11).
 _BEDROCK: Final = re.compile(
     r"(?:[a-z]+(?:-[a-z]+)?\.)?"
     r"(?:ai21|amazon|anthropic|cohere|deepseek|google|luma|meta|minimax|mistral|moonshot|moonshotai"
-    r"|nvidia|openai|qwen|stability|twelvelabs|writer|zai)\."
+    r"|nvidia|openai|qwen|stability|twelvelabs|writer|xai|zai)\."
 )
 """Region and vendor before a name of Bedrock, such as `us.anthropic.` and `global.anthropic.`."""
 

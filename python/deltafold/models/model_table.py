@@ -1,0 +1,220 @@
+"""Table of models: what each model takes, by its name.
+
+In: the name of a model in any spelling of `canonical_model`.  Out: its facts, and the older model
+of its line whose facts stand for a name that is newer than the table.
+
+Laws: None means that no source establishes the fact, and nothing is concluded from it. A snapshot
+has the facts of its alias unless the table lists the snapshot. A name of no known family is
+unknown. The table is read when the first name is asked for.
+Source: `model_table.json`, which `make bless NAME=models` writes from the packages and the rules
+that `tools/model_table.py` names; it states their versions and their month.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import Any, Final, cast
+
+from deltafold.dialects.model_names import ModelName, canonical_model, without_place
+from deltafold.models.model_lines import SIZES, ModelLine, line_of
+
+_FINE_TUNE: Final = "ft:"
+_BESIDE_THE_NAME: Final = ("context_window", "max_output_tokens", "retired", "successor")
+_LISTS: Final = ("endpoints", "thinking_forms", "efforts_when_off")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelFacts:
+    """Facts about a model. None means that no source establishes the fact.
+
+    >>> facts = facts_of("us.anthropic.claude-sonnet-4-5-20250929-v1:0")
+    >>> facts.max_output_tokens, facts.thinking, facts.forced_tools
+    (64000, 'optional', 'unless_thinking')
+
+    A condition of a setting is "always", "never", "effort_none" (only beside the effort `none`,
+    written or by default) or "unless_thinking" (not while the model thinks).
+
+    Attributes:
+        name: the row's name, in the spelling of `canonical_model`, with `@` before a snapshot.
+            Source: the literals of the SDKs; litellm's list.
+        kind: "chat", or the other task of the model, such as "embedding". Source: the literal that
+            has the name; litellm's `mode`.
+        vendor: the vendor of the model itself, not of its host. Source: a rule.
+        endpoints: dialects of the vendor's own API that take the model. Source: OpenAI's literals
+            and litellm's `supported_endpoints`; rules for other vendors.
+        tools: whether it takes function tools. Source: litellm.
+        chat_tools: condition under which OpenAI's Chat Completions takes function tools: "always",
+            "unless_effort" (no effort or `none`), "effort_none" (`none` must be sent), "never".
+            Source: a rule; measured by litellm's authors.
+        parallel_tools: whether one answer may have several calls. Source: litellm.
+        forced_tools: condition of a required or named tool. Source: litellm, pydantic-ai.
+        output_format: whether it can be held to a JSON schema. Source: litellm, pydantic-ai.
+        strict_tools: whether a tool can be held to its schema. Source: pydantic-ai.
+        efforts: efforts that each dialect takes, the lowest first. A dialect that is missing is not
+            known; an empty list means that the model takes no effort. Source: pydantic-ai, litellm.
+        default_effort: effort of a request without one. Source: litellm; rules.
+        thinking: "never", "optional" (off unless asked for), "default" (on unless switched off) or
+            "always". Source: pydantic-ai, litellm.
+        thinking_off: what switches thinking off: "disabled" or "between_tools" (the type of the
+            member `thinking`), "effort_none" or "budget_zero". Source: pydantic-ai; rules.
+        thinking_forms: how thinking is asked for: "adaptive", "budget", "effort", "level". Source:
+            pydantic-ai, litellm.
+        efforts_when_off: efforts beside thinking that is switched off, where they are fewer.
+            Source: pydantic-ai.
+        sampling: condition of each setting of `PORTABLE` that some models refuse. Source:
+            pydantic-ai, litellm; rules.
+        one_sampling: whether `temperature` and `top_p` exclude each other. Source: a rule.
+        prefill: whether the last message may be the assistant's. Source: litellm.
+        late_system: whether it acts on a system message between the turns. Source: pydantic-ai,
+            litellm.
+        binds_thinking: whether it refuses its thinking when what was said before has changed.
+            Source: pydantic-ai.
+        images: whether it reads images. Source: litellm.
+        pdf: whether it reads PDF files. Source: litellm.
+        audio: whether it reads audio. Source: litellm, pydantic-ai.
+        context_window: tokens of input and output together. Source: genai-prices, litellm.
+        max_output_tokens: most tokens of one answer. Source: litellm, pydantic-ai.
+        max_unstreamed_tokens: most tokens of an answer that is not streamed, where the SDK has a
+            number for the model. Source: the anthropic SDK.
+        fits_window: whether a request is refused whose input and `max_tokens` exceed the context
+            window together. Source: pydantic-ai.
+        retired: date on which the vendor shuts it down, "YYYY-MM-DD". Source: the SDKs; litellm.
+        successor: name that replaces it. Source: litellm.
+    """
+
+    name: str
+    kind: str
+    vendor: str
+    endpoints: tuple[str, ...] | None = None
+    tools: bool | None = None
+    chat_tools: str | None = None
+    parallel_tools: bool | None = None
+    forced_tools: str | None = None
+    output_format: bool | None = None
+    strict_tools: bool | None = None
+    efforts: Mapping[str, tuple[str, ...]] | None = None
+    default_effort: str | None = None
+    thinking: str | None = None
+    thinking_off: str | None = None
+    thinking_forms: tuple[str, ...] | None = None
+    efforts_when_off: tuple[str, ...] | None = None
+    sampling: Mapping[str, str] | None = None
+    one_sampling: bool | None = None
+    prefill: bool | None = None
+    late_system: bool | None = None
+    binds_thinking: bool | None = None
+    images: bool | None = None
+    pdf: bool | None = None
+    audio: bool | None = None
+    context_window: int | None = None
+    max_output_tokens: int | None = None
+    max_unstreamed_tokens: int | None = None
+    fits_window: bool | None = None
+    retired: str | None = None
+    successor: str | None = None
+
+    @property
+    def line(self) -> ModelLine | None:
+        """The family, the size and the version in the name, None if the name has no line."""
+        return line_of(self.name.partition("@")[0])
+
+    @property
+    def is_established(self) -> bool:
+        """Whether the table has more of a chat model than its name.
+
+        A new name stands in the literals of its SDK before other sources describe the model.
+        """
+        return self.kind == "chat" and self.thinking is not None
+
+
+def facts_of(model_id: str) -> ModelFacts | None:
+    """Return the facts of a model, None if the table does not have its name.
+
+    A fine-tune of OpenAI has the facts of the model that it was made of.
+
+    >>> facts_of("gpt-5.2").sampling["temperature"]
+    'effort_none'
+    """
+    name = _name(model_id)
+    models = _table()["models"]
+    for key in (f"{name.model}@{name.snapshot}", name.model):
+        if key in models:
+            return _facts(key)
+    return None
+
+
+def newest_older(model_id: str) -> str | None:
+    """Return the row of the newest older model of a name's line, None if there is none.
+
+    A new size of a family whose sizes have names is taken as the newest model of the family.
+
+    >>> newest_older("gpt-6.4-sol"), newest_older("claude-opus-6")
+    ('gpt-6.1-sol', 'claude-opus-5-5')
+    """
+    name = _name(model_id).model
+    asked = line_of(name)
+    lines = _lines()
+    if asked is None:
+        # The law of the Claude protocols: a name without a version is that of a newer model.
+        return _newest(lines["claude"]) if name.startswith("claude-") else None
+    family = lines.get(asked.family, {})
+    line = {row: at for row, at in family.items() if at.size == asked.size}
+    if line:
+        return _newest({row: at for row, at in line.items() if at.version < asked.version})
+    is_new_size = asked.family in SIZES and asked.is_for_any_task
+    return _newest(family) if is_new_size else None
+
+
+def table_sources() -> Mapping[str, str]:
+    """Return the month of the table, as `month`, and the versions of its sources."""
+    return cast("Mapping[str, str]", _table()["sources"])
+
+
+def _newest(members: Mapping[str, ModelLine]) -> str | None:
+    return max(members, key=lambda row: members[row].order, default=None)
+
+
+def _name(model_id: str) -> ModelName:
+    name = without_place(model_id)
+    if name.startswith(_FINE_TUNE):
+        return canonical_model(name.removeprefix(_FINE_TUNE).partition(":")[0])
+    return canonical_model(model_id)
+
+
+@cache
+def _table() -> Mapping[str, Any]:
+    data = (files("deltafold.models") / "model_table.json").read_bytes()
+    return cast("Mapping[str, Any]", json.loads(data))
+
+
+@lru_cache(maxsize=1024)
+def _facts(key: str) -> ModelFacts:
+    table = _table()
+    row, *own = table["models"][key]
+    facts = dict(table["rows"][row])
+    for name in _LISTS:
+        if name in facts:
+            facts[name] = tuple(facts[name])
+    if "efforts" in facts:
+        facts["efforts"] = {api: tuple(words) for api, words in facts["efforts"].items()}
+    for name, value in zip(_BESIDE_THE_NAME, own, strict=False):
+        if value is not None:
+            facts[name] = value
+    return ModelFacts(name=key, **facts)
+
+
+@cache
+def _lines() -> Mapping[str, Mapping[str, ModelLine]]:
+    """Return the established chat models of each family, by their names."""
+    families: dict[str, dict[str, ModelLine]] = {}
+    table = _table()
+    for key, (row, *_) in table["models"].items():
+        facts = table["rows"][row]
+        if "@" in key or facts["kind"] != "chat" or "thinking" not in facts:
+            continue
+        place = line_of(key)
+        if place is not None and place.is_for_any_task:
+            families.setdefault(place.family, {})[key] = place
+    return families

@@ -1,0 +1,252 @@
+"""Rules of the table of models for Google, xAI, Mistral, DeepSeek, Kimi, GLM, gpt-oss and Bedrock.
+
+In: nothing.  Out: `RULES`, the first match wins.
+
+Laws: those of `model_overlay.py`.
+"""
+
+from typing import Final
+
+from model_claims import SMALLEST, Rule
+
+_READ: Final = "2026-11"
+_ROUNDED: Final = "litellm: genai-prices rounds the number"
+_GOOGLE: Final = "https://ai.google.dev/gemini-api/docs/thinking"
+_XAI: Final = "litellm/llms/xai/chat/transformation.py, tested by its authors"
+_DEEPSEEK: Final = "https://api-docs.deepseek.com/guides/thinking_mode"
+_KIMI: Final = "pydantic_ai/providers/moonshotai.py, measured by its authors"
+_GLM: Final = "https://docs.bigmodel.cn/cn/guide/capabilities/thinking-mode"
+_VENDORS: Final = "python/deltafold/models/vendors.py"
+
+_GOOGLE_RULES: Final = (
+    Rule(
+        r"gemini-.*-tts(?:-preview)?",
+        "kind",
+        "google/genai/_gaos/types/interactions/model.py, comments",
+        _READ,
+        value="speech",
+    ),
+    Rule(
+        r"lyria.*",
+        "kind",
+        "google/genai/_gaos/types/interactions/model.py, comments",
+        _READ,
+        value="music",
+    ),
+    Rule(
+        r"gemini-omni.*",
+        "kind",
+        "google/genai/_gaos/types/interactions/model.py, comments",
+        _READ,
+        value="video",
+    ),
+    Rule(
+        r"gemini-4-(?:carbon|neon)|gemini-robotics-er-1\.6-preview",
+        "kind",
+        "google/genai/_gaos/types/interactions/model.py, comments",
+        _READ,
+        value="chat",
+    ),
+    Rule(
+        r"gemini-4-(?:carbon|neon)|gemini-robotics-er-1\.6-preview",
+        "endpoints",
+        "google/genai/_gaos/types/interactions/model.py",
+        _READ,
+        value=("gemini",),
+    ),
+    Rule(r"gem.*|learnlm.*", "endpoints", "google/genai/models.py", _READ, value=("gemini",)),
+    Rule(
+        r"gemini-2\.5-flash-lite",
+        "thinking",
+        f"{_GOOGLE}: off by default",
+        _READ,
+        value="optional",
+    ),
+    Rule(
+        r"gemini-4-hydrogen",
+        "effort.(minimal|xhigh)",
+        "litellm, row gemini/gemini-4-hydrogen: the profile has the levels of unlisted models",
+        _READ,
+        prefer="litellm",
+    ),
+    Rule(
+        r"gemini-2\.5-(?:pro|flash|flash-lite)",
+        "effort.(none|minimal|low|medium|high|xhigh|max)",
+        f"{_GOOGLE}: Gemini 2.5 takes a budget instead of a level",
+        _READ,
+        value=False,
+    ),
+    Rule(
+        r"gemini-\d.*|gemini-(?:flash|flash-lite|pro)",
+        "forced_tools",
+        "https://ai.google.dev/gemini-api/docs/function-calling",
+        _READ,
+        value="always",
+    ),
+    Rule(r"gemini-.*flash.*|gemini-pro", "context_window", _ROUNDED, _READ, prefer="litellm"),
+    Rule(
+        r"gemini-exp",
+        "(context_window|max_output_tokens)",
+        "litellm, row gemini/gemini-exp-1206",
+        _READ,
+        prefer="litellm gemini/gemini-exp-1206",
+    ),
+)
+
+_XAI_RULES: Final = (
+    Rule(
+        r"grok-(?!.*multi-agent)\d.*|grok-(?:code|build).*",
+        "endpoints",
+        _VENDORS,
+        _READ,
+        value=("openai-chat", "openai-responses"),
+    ),
+    Rule(
+        r"grok-3-mini-fast",
+        "effort.none",
+        "pydantic_ai/profiles/grok.py, measured by its authors",
+        _READ,
+        prefer="pydantic-ai grok-3-mini-fast",
+    ),
+    Rule(
+        r"grok-3-mini-fast",
+        "thinking",
+        "pydantic_ai/profiles/grok.py, measured by its authors",
+        _READ,
+        prefer="pydantic-ai grok-3-mini-fast",
+    ),
+    Rule(
+        r"grok-4\.7",
+        "effort.xhigh",
+        "pydantic_ai/profiles/grok.py, from xAI's page on reasoning",
+        _READ,
+        value=True,
+    ),
+    Rule(
+        r"grok-4.*|grok-code-fast.*|grok-3-mini.*",
+        "sampling.stop_sequences",
+        _XAI,
+        _READ,
+        value="never",
+    ),
+    Rule(
+        r"grok-4.*|grok-code-fast.*",
+        "sampling.frequency_penalty",
+        _XAI,
+        _READ,
+        value="never",
+    ),
+    Rule(
+        r"grok-4\.20.*non-reasoning.*",
+        "thinking",
+        "xai_sdk/types/model.py: the name says so",
+        _READ,
+        value="never",
+    ),
+)
+
+_MISTRAL_RULES: Final = (
+    Rule(
+        r"(?:open-)?(?:mistral|ministral|magistral|devstral|codestral|pixtral|voxtral|mixtral)(?:-.*)?"
+        r"|labs-.*",
+        "endpoints",
+        _VENDORS,
+        _READ,
+        value=("mistral",),
+    ),
+    Rule(
+        r"mistral-small",
+        "(context_window|max_output_tokens)",
+        "litellm, row mistral/mistral-small-latest",
+        _READ,
+        prefer="litellm mistral/mistral-small-latest",
+    ),
+    Rule(
+        r"ministral.*|open-mistral.*|codestral.*|pixtral.*|voxtral.*|mistral-tiny|mistral-large(?:-3)?",
+        "thinking",
+        "pydantic_ai/providers/mistral.py: no model of Mistral's list with the capability reasoning",
+        _READ,
+        value="never",
+    ),
+)
+
+_CHINESE_RULES: Final = (
+    Rule(
+        r"deepseek-(?:flash|v4.*)",
+        "endpoints",
+        _VENDORS,
+        _READ,
+        value=("anthropic-messages", "openai-chat", "openai-responses"),
+    ),
+    Rule(r"deepseek-(?:flash|v4.*)", "thinking_off", _DEEPSEEK, _READ, value="disabled"),
+    Rule(
+        r"deepseek-(?:flash|v4.*)",
+        "effort.(low|high|max)",
+        "pydantic_ai/providers/deepseek.py: the native efforts",
+        _READ,
+        value=True,
+    ),
+    Rule(
+        r"deepseek-(?:flash|v4.*)",
+        "effort.(none|minimal|medium|xhigh)",
+        "pydantic_ai/providers/deepseek.py: the native efforts",
+        _READ,
+        value=False,
+    ),
+    Rule(
+        r"deepseek-(?:flash|v4.*)",
+        "sampling.(temperature|top_p|presence_penalty|frequency_penalty)",
+        f"{_DEEPSEEK}: taken and without effect",
+        _READ,
+        value="unless_thinking",
+    ),
+    Rule(
+        r"kimi-k.*|moonshot-.*",
+        "endpoints",
+        _VENDORS,
+        _READ,
+        value=("anthropic-messages", "openai-chat"),
+    ),
+    Rule(
+        r"kimi-k2\.7-code",
+        "effort.(none|minimal|low|medium|high|xhigh|max)",
+        f"{_KIMI}: no effort",
+        _READ,
+        value=False,
+    ),
+    Rule(
+        r"kimi-k(?:2\.[567]|3).*",
+        "sampling.temperature",
+        "litellm/llms/moonshot/chat/transformation.py: every temperature but 1 is refused",
+        _READ,
+        value="never",
+    ),
+    Rule(
+        r"glm-.*",
+        "endpoints",
+        _VENDORS,
+        _READ,
+        value=("anthropic-messages", "openai-chat"),
+    ),
+    Rule(r"glm-(?:4\.7|5|5\.1)(?:-.*)?", "thinking", f"{_GLM}: on by default", _READ, value="default"),
+    Rule(
+        r"glm-(?:4\.[567]|5|5\.[12])(?:v.*|-.*)?",
+        "thinking_off",
+        f"{_GLM}; pydantic_ai/profiles/zai.py: from GLM-5.3 on refused",
+        _READ,
+        value="disabled",
+    ),
+)
+
+_HOST_RULES: Final = (
+    Rule(r"gpt-oss-.*", "endpoints", _VENDORS, _READ, value=("openai-chat", "openai-responses")),
+    Rule(
+        r".*",
+        "(context_window|max_output_tokens)",
+        "hosts differ: a request within the smallest number fits all",
+        _READ,
+        prefer=SMALLEST,
+    ),
+)
+
+RULES: Final = (*_GOOGLE_RULES, *_XAI_RULES, *_MISTRAL_RULES, *_CHINESE_RULES, *_HOST_RULES)

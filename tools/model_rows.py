@@ -18,7 +18,7 @@ from model_profiles import LEVELS
 
 _OF_A_LITERAL: Final = ("kind", "endpoints", "retired", "successor")
 _BESIDE_THE_NAME: Final = ("context_window", "max_output_tokens", "retired", "successor")
-"""Facts beside the name, in the order in which deltafold/models/model_table.py reads them."""
+"""Facts beside the name, in the order in which deltafold/dialects/model_table.py reads them."""
 
 
 class Overlay(NamedTuple):

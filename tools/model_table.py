@@ -1,6 +1,6 @@
 """The table of models: builds it, and says what its sources disagree about.
 
-    python tools/model_table.py                  writes python/deltafold/models/model_table.json
+    python tools/model_table.py                  writes python/deltafold/dialects/model_table.json
     python tools/model_table.py --compare        fails if the file would change
 
 In: the packages of `requirements/modeltable.in`, and the overlay of `model_overlay.py`.  Out: the
@@ -36,7 +36,7 @@ from model_sources import (
     versions,
 )
 
-PATH: Final = Path(__file__).parents[1] / "python/deltafold/models/model_table.json"
+PATH: Final = Path(__file__).parents[1] / "python/deltafold/dialects/model_table.json"
 
 Said = tuple[str, str, str, str, Value]
 """Key of a model, fact, source, the name as the source writes it, and the value."""

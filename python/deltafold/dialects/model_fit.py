@@ -104,7 +104,11 @@ def _fit_sampling(taken: dict[str, Any], known: KnownModel, conversion: Conversi
         return
     effort = effort_of(taken, Conversion(conversion.target, conversion.model_id, known=known))
     effort = effort or known.facts.default_effort
-    thinks = known.facts.thinking in {"default", "always"} if effort is None else effort != _OFF
+    asked, budget = taken.get(EFFORT), taken.get(BUDGET)
+    if asked is None and budget is None:
+        thinks = known.facts.thinking in {"default", "always"}
+    else:
+        thinks = asked != _OFF and (asked is not None or budget != 0)
     for name, condition in conditions.items():
         if (condition == "effort_none" and effort == _OFF) or (
             condition == "unless_thinking" and not thinks

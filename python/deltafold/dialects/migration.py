@@ -64,7 +64,7 @@ class Side:
 def migrate(config: ModelConfig, source: Side, target: Side, model_id: str) -> Migrated:
     """Return the settings of a configuration as a configuration of another dialect."""
     named = config.model_copy(update={"model_id": model_id})
-    conversion = Conversion(target.name, model_id, known_model(named))
+    conversion = Conversion(target.name, model_id, known_model(named, target.name))
     values = taken_values(_read(config, source, conversion), conversion)
     fields = _written(values, values.keys(), target, conversion, given={})
     return Migrated(_valid(target, fields, conversion), _notes(source.name, conversion))
@@ -82,7 +82,7 @@ def lowered(config: ModelConfig, side: Side) -> Migrated:
     }
     if not names:
         return Migrated(config)
-    conversion = Conversion(side.name, config.model_id, known_model(config))
+    conversion = Conversion(side.name, config.model_id, known_model(config, side.name))
     quiet = Conversion(side.name, config.model_id)
     own = config.model_copy(update=dict.fromkeys(names))
     values = _read(own, side, quiet)
@@ -102,7 +102,7 @@ def fitted(config: ModelConfig, side: Side) -> Migrated:
 
     Only what the facts about the model change is written anew: all else stays as it was written.
     """
-    known = known_model(config)
+    known = known_model(config, side.name)
     if known is None:
         return Migrated(config)
     plain = Conversion(side.name, config.model_id)

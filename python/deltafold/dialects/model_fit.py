@@ -22,6 +22,8 @@ from deltafold.specs.tool_specs import ToolChoice
 _FORCED: Final = frozenset({"required", "tool"})
 _DEFAULTS: Final[Mapping[str, object]] = {"temperature": 1, "top_p": 1}
 """Values that every model has without the setting, so that leaving them out needs no note."""
+_NEAR: Final = 0.95
+"""Least `top_p` beside thinking. Source: Anthropic, "Extended thinking" (read 2026-11)."""
 _OFF: Final = "none"
 
 
@@ -38,14 +40,17 @@ class KnownModel:
     name: str
 
 
-def known_model(config: ModelConfig) -> KnownModel | None:
+def known_model(config: ModelConfig, dialect: str) -> KnownModel | None:
     """Return the facts that hold for the model of a configuration, None if no row knows it.
 
-    `strict_settings` asks for none, and `known_as` names the model in the table.
+    `strict_settings` asks for none, and `known_as` names the model in the table. A router, whose
+    names have the vendor's before a slash, fits the settings itself.
     """
     if config.strict_settings:
         return None
     asked = config.known_as or config.model_id
+    if dialect == "openai-chat" and "/" in asked:
+        return None
     facts = facts_of(asked)
     if facts is not None and facts.is_established:
         return KnownModel(facts, asked)
@@ -98,7 +103,7 @@ def _fit_sampling(taken: dict[str, Any], known: KnownModel, conversion: Conversi
     conditions = {
         name: condition
         for name, condition in (known.facts.sampling or {}).items()
-        if name in taken and condition != "always"
+        if name in taken and condition != "always" and taken[name] != _DEFAULTS.get(name)
     }
     if not conditions:
         return
@@ -110,13 +115,14 @@ def _fit_sampling(taken: dict[str, Any], known: KnownModel, conversion: Conversi
     else:
         thinks = asked != _OFF and (asked is not None or budget != 0)
     for name, condition in conditions.items():
+        is_near = name == "top_p" and taken[name] >= _NEAR  # the default of Claude's page
         if (condition == "effort_none" and effort == _OFF) or (
-            condition == "unless_thinking" and not thinks
+            condition == "unless_thinking" and (is_near or not thinks)
         ):
             continue
         why = {
             "effort_none": f"{known.name} takes it at the effort none alone",
             "unless_thinking": f"{known.name} refuses it while it thinks",
         }.get(condition, f"{known.name} refuses it")
-        if taken.pop(name) != _DEFAULTS.get(name):
-            conversion.drop(name, why)
+        del taken[name]
+        conversion.drop(name, why)

@@ -90,7 +90,7 @@ def body_of(rendering: Rendering, config: AnthropicConfig) -> Object:
     messages = _messages(turns, rendering)
     body: Object = {
         "model": config.model_id,
-        "max_tokens": default_max_tokens(known_model(config), stream=rendering.stream),
+        "max_tokens": default_max_tokens(known_model(config, DIALECT), stream=rendering.stream),
         "messages": messages,
         "stream": rendering.stream,
     }

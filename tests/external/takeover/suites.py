@@ -211,7 +211,7 @@ class Accepted(NamedTuple):
         suite: the name of the suite.
         mode: `accelerated` or `folded`.
         tests: their node ids, or the tests whose answers differ.
-        reason: who is right, and by which document.
+        reason: who is right, and by which document; links are paths of the repository.
     """
 
     suite: str
@@ -240,9 +240,9 @@ ACCEPTED: Final = (
                 "test_redacted_thinking_survives_log_store_round_trip",
             )
         ),
-        "The streams that the tests make up have no `message_stop`. deltafold is right: by [the"
-        " protocol](protocols/anthropic-messages.md#stream) each stream ends with this event. One"
-        " without it was cut, and the fold raises `connection_lost` at its end.",
+        "The streams that the tests make up have no `message_stop`. deltafold is right: by"
+        " [the protocol](docs/protocols/anthropic-messages.md#stream) each stream ends with this"
+        " event. One without it was cut, and the fold raises `connection_lost` at its end.",
     ),
     *(
         Accepted(
@@ -251,8 +251,8 @@ ACCEPTED: Final = (
             tuple(f"test_{project}_models.py::{test}[{_NO_REASON}]" for test in tests),
             "The stream is empty: no text, no finish reason, and `[DONE]` at its end. Its bytes are"
             " a whole answer. The SDK does not hand out `[DONE]`, so that its objects are those of"
-            " a cut one; [objects have what the SDK's class keeps](choose.md#response). Accelerated"
-            " clients read the bytes, and answer as the project does.",
+            " a cut one; [objects have what the SDK's class keeps](docs/choose.md#response)."
+            " Accelerated clients read the bytes, and answer as the project does.",
         )
         for project, distribution, tests in (
             ("agno", "agno", ("test_chat",)),

@@ -108,7 +108,7 @@ check-frameworks: .venv-frameworks/installed .venv-strands/installed .venv-frame
 	.venv-strands/bin/python -m pytest -c tests/external/frameworks/pytest.ini --rootdir tests/external/frameworks $(OLDER_FRAMEWORKS)
 
 check-takeover: .venv-takeover/installed .venv-llm/installed .venv-gptme/installed .venv-takeover/sdists ## the own tests of other projects with deltafold beneath their models; rewrites docs/takeovers.md (installs the projects)
-	.venv-takeover/bin/python tests/external/takeover/takeover.py
+	.venv-takeover/bin/python tests/external/takeover/projects.py
 
 check-engines: .venv-engines/installed ## Ray Data, Spark, Polars and DuckDB fold 100,000 rows with two workers each (installs them; Spark needs java)
 	.venv-engines/bin/python -m pytest -c tests/external/engines/pytest.ini --rootdir tests/external/engines tests/external/engines

@@ -107,6 +107,9 @@ check-frameworks: .venv-frameworks/installed .venv-strands/installed .venv-frame
 	.venv-strands/bin/basedpyright --project tests/external/frameworks/older.pyright.json
 	.venv-strands/bin/python -m pytest -c tests/external/frameworks/pytest.ini --rootdir tests/external/frameworks $(OLDER_FRAMEWORKS)
 
+check-takeover: .venv-takeover/installed .venv-llm/installed .venv-gptme/installed .venv-takeover/sdists ## the own tests of other projects with deltafold beneath their models; rewrites docs/takeovers.md (installs the projects)
+	.venv-takeover/bin/python tests/external/takeover/projects.py
+
 check-engines: .venv-engines/installed ## Ray Data, Spark, Polars and DuckDB fold 100,000 rows with two workers each (installs them; Spark needs java)
 	.venv-engines/bin/python -m pytest -c tests/external/engines/pytest.ini --rootdir tests/external/engines tests/external/engines
 
@@ -216,9 +219,9 @@ $(foreach name,bench gateway frameworks strands,.venv-$(name)/installed): .venv-
 .venv-release/bin/actionlint: .venv-release/ready
 	GOBIN=$(CURDIR)/.venv-release/bin go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
-.venv-frameworks/sdists: tests/external/frameworks/sdists.txt .venv-frameworks/ready
+.venv-%/sdists: tests/external/%/sdists.txt .venv-%/ready
 	rm -rf $@
-	.venv-frameworks/bin/python -m pip download --quiet --disable-pip-version-check --no-deps --no-binary :all: --require-hashes --dest $@ --requirement $<
+	.venv-$*/bin/python -m pip download --quiet --disable-pip-version-check --no-deps --no-binary :all: --require-hashes --dest $@ --requirement $<
 	for archive in $@/*.tar.gz; do tar -xzf "$$archive" -C $@; done
 
 $(NODE_MODULES): tests/external/judges/ts/package.json tests/external/judges/ts/package-lock.json

@@ -47,7 +47,7 @@ class Suite:
 
 
 _TESTS: Final = ("pytest", "pytest-timeout", "hypothesis", "anyio", "trio", "trustme", "jsonschema")
-_OTHER_CLIENTS: Final = ("aiobotocore>=3.10", "cohere>=7", "google-genai>=3", "ollama", "httpx")
+_OTHER_CLIENTS: Final = ("aiobotocore>=2.19", "cohere>=7", "google-genai>=3", "ollama", "httpx")
 _FRAMEWORKS: Final = "tests/external/frameworks"
 _IN_FRAMEWORKS: Final = ("-c", f"{_FRAMEWORKS}/pytest.ini", "--rootdir", _FRAMEWORKS)
 _FRAMEWORK_TESTS: Final = ("pytest", "pytest-asyncio", "pytest-mock", "pytest-timeout")

@@ -11,7 +11,6 @@ import aiohttp
 import anthropic
 import boto3
 import httpx
-import mistralai.client
 import openai
 import pytest
 from botocore.config import Config
@@ -20,6 +19,7 @@ import deltafold
 from corpus import FIXTURES
 from deltafold import Message
 from deltafold.testing import Recording, ReplayServer
+from mistral_class import Mistral
 
 EVENT_STREAM = {"content-type": "application/vnd.amazon.eventstream"}
 NDJSON = {"content-type": "application/x-ndjson"}
@@ -37,7 +37,7 @@ def anthropic_client(url: str, *, asynchronous: bool) -> Any:  # noqa: ANN401 - 
 
 
 def mistral_client(url: str, *, asynchronous: bool) -> Any:  # noqa: ANN401, ARG001 - one class for both
-    return mistralai.client.Mistral(api_key="key", server_url=url)
+    return Mistral(api_key="key", server_url=url)
 
 
 def bedrock_client(url: str, *, asynchronous: bool) -> Any:  # noqa: ANN401 - untyped

@@ -323,7 +323,11 @@ def test_the_answers_of_an_sdk_stream_are_folded_from_its_bytes(
         chunk({}, "stop"),
     ]
     body = [b"data: " + json.dumps(one).encode() + b"\n\n" for one in chunks]
-    monkeypatch.setattr(ChatCompletionChunk, "construct", lambda **_: pytest.fail("an object"))
+
+    def refuse(**_members: object) -> None:
+        raise AssertionError("an object of the SDK was made")
+
+    monkeypatch.setattr(ChatCompletionChunk, "construct", refuse)
 
     async def awaited_answers() -> dict[int, deltafold.MessageAssembler]:
         response = await async_openai_client(body).chat.completions.create(

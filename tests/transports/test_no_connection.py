@@ -17,7 +17,6 @@ import boto3
 import botocore.config
 import httpx
 import httpx2
-import mistralai.client
 import openai
 import pytest
 import requests
@@ -33,6 +32,7 @@ from deltafold import (
     ModelError,
     OpenAIChatModel,
 )
+from mistral_class import Mistral
 
 KEY: Final[dict[str, Any]] = {"api_key": "k"}
 ONCE: Final[dict[str, Any]] = {"api_key": "k", "max_retries": 0}
@@ -59,9 +59,7 @@ WAITING: Final[dict[str, Make]] = {
     "anthropic": lambda url: AnthropicModel(
         {"model_id": "m"}, client=anthropic.Anthropic(base_url=url, **ONCE)
     ),
-    "mistral": lambda url: MistralModel(
-        {"model_id": "m"}, client=mistralai.client.Mistral(server_url=url, **KEY)
-    ),
+    "mistral": lambda url: MistralModel({"model_id": "m"}, client=Mistral(server_url=url, **KEY)),
     "boto3": lambda url: BedrockConverseModel({"model_id": "m"}, client=boto(url)),
 }
 # The client of an event loop, made inside of it.

@@ -239,6 +239,9 @@ class MistralSdk:
     def make_client(self, kind: ClientKind, settings: ClientSettings) -> object:  # noqa: ARG002 - one class for both
         """Make a client of the SDK."""
         module = import_sdk("mistralai.client", "mistral")
+        if not hasattr(module, "Mistral"):
+            # Version 1 has the class in the package itself.
+            module = import_sdk("mistralai", "mistral")
         milliseconds = None if settings.timeout is None else int(settings.timeout * 1000)
         client = module.Mistral(
             api_key=settings.api_key,

@@ -69,7 +69,11 @@ class Disagreement(NamedTuple):
     def __str__(self) -> str:
         """Return one line for the report."""
         said = ", ".join(f"{source} {value!r}" for source, value in sorted(self.claims.items()))
-        by = f"{self.value!r} by {self.rule.source} ({self.rule.month})" if self.rule else "UNSETTLED"
+        by = (
+            f"{self.value!r} by {self.rule.source} ({self.rule.month})"
+            if self.rule
+            else "UNSETTLED"
+        )
         return f"{self.model}: {self.fact}: {said}: {by}"
 
 
@@ -122,9 +126,7 @@ def settle(models: Iterable[str], claims: Iterable[Claim], rules: Sequence[Rule]
 
 def _named(rules: Iterable[Rule]) -> set[str]:
     """Return the facts that rules name in full, which may be facts of no source."""
-    return {
-        fact for rule in rules if rule.value is not None for fact in expanded(rule.facts)
-    }
+    return {fact for rule in rules if rule.value is not None for fact in expanded(rule.facts)}
 
 
 @cache

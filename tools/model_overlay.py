@@ -49,6 +49,14 @@ VENDORS: Final = (
     ("canopylabs", r"orpheus-.*"),
 )
 
+DROPPED: Final = (
+    "claude-3-sonnet",
+    "gemini-2.0-flash",
+    "gemini-2.0-flash-lite",
+    "gemini-3-pro-preview",
+)
+"""Chat models that the sources no longer list, and that recordings and deployments still name."""
+
 _SETTINGS: Final = ("thinking", "forced_tools", "sampling.temperature")
 REQUIRED: Final = {
     "anthropic": (
@@ -80,7 +88,7 @@ REQUIRED: Final = {
 
 SPECIAL: Final = (
     r".*(?:audio|codex|computer|cyber|daybreak|deep-research|live|rosalind|search|preview|law).*"
-    r"|chat|gpt-3\.5-turbo.*|gpt-4|gpt-4-32k|gpt-5\.1-mini|gpt-5\.\d-pro|gpt-6-astra|gpt-6\.1-sol|o1.*|r1|gemini-(?:exp|flash|pro|omni|robotics|gemma).*"
+    r"|chat|gpt-3\.5-turbo.*|gpt-4|gpt-4-32k|gpt-5\.1-mini|gpt-5\.\d-pro|gpt-6-astra|gpt-6\.1-sol|o1.*|o3|o3-pro|r1|gemini-(?:exp|flash|pro|omni|robotics|gemma).*"
     r"|gemma.*|learnlm.*|claude(?:-v\d|-instant.*)?|claude-[a-z]+-(?:3|3-5)"
 )
 """Models of which some required facts are not established: models of one task, previews, older
@@ -91,5 +99,6 @@ OVERLAY: Final = Overlay(
     rules=(*CLAUDE, *OPENAI, *OTHERS),
     required=REQUIRED,
     special=SPECIAL,
+    dropped=DROPPED,
     month=MONTH,
 )

@@ -103,7 +103,9 @@ def _anthropic(name: str, profile: Profile) -> Found:
 
 def _thinks_known(name: str) -> bool:
     """Return whether a Claude model can think: the profile says so of every name."""
-    return re.match(r"claude-(?:[12]|v|instant|3-(?!7)|(?:opus|sonnet|haiku)-3(?!-7))", name) is None
+    return (
+        re.match(r"claude-(?:[12]|v|instant|3-(?!7)|(?:opus|sonnet|haiku)-3(?!-7))", name) is None
+    )
 
 
 def _anthropic_settings(name: str, profile: Profile) -> Found:
@@ -136,6 +138,7 @@ def _google(name: str, profile: Profile) -> Found:
         return
     if not profile["google_supports_thinking_level"]:
         yield "thinking_forms", ("budget",)
+        yield from _levels(frozenset())
         if not always:
             yield "thinking_off", "budget_zero"
         return

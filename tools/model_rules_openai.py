@@ -104,9 +104,9 @@ RULES: Final = (
         value="medium",
     ),
     Rule(
-        r"o[134](?:-mini|-pro)?",
+        r"o[34]-mini",
         "default_effort",
-        "https://developers.openai.com/api/docs/guides/reasoning",
+        "https://openrouter.ai/openai/o3-mini; RooCodeInc/Roo-Code, src/shared/api.ts",
         _READ,
         value="medium",
     ),
@@ -115,14 +115,14 @@ RULES: Final = (
     Rule(
         r"(?:gpt-(?:3\.5|4|4o|4\.1|5|6)(?:\.\d)?(?:-.*)?|chatgpt-4o|o[134](?:-.*)?)",
         "forced_tools",
-        "https://developers.openai.com/api/docs/guides/function-calling",
+        "openai/types/chat/chat_completion_tool_choice_option_param.py; no profile restricts it",
         _READ,
         value="always",
     ),
     Rule(
         r"(?:gpt-4o(?:-mini)?|gpt-4\.1.*|gpt-5.*|gpt-6.*|o[134].*)",
         "strict_tools",
-        "https://developers.openai.com/api/docs/guides/structured-outputs",
+        "pydantic_ai/profiles/openai.py: from gpt-4o-2024-08-06 on",
         _READ,
         value=True,
     ),
@@ -139,6 +139,13 @@ RULES: Final = (
         f"{_SERIES}; openai/types/chat/completion_create_params.py for o3 and o4-mini",
         _READ,
         value="never",
+    ),
+    Rule(
+        r"gpt-3\.5.*|gpt-4|gpt-4-32k",
+        "images",
+        "OpenAI's list of models, as deltafold/models/known_models.py has it",
+        _READ,
+        value=False,
     ),
     # Dates and limits.
     Rule(

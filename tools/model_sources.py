@@ -238,7 +238,8 @@ _LEVELS: Final = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
 def _litellm_thinking(name: Name, row: Mapping[str, Any]) -> Iterator[tuple[str, Value]]:
     levels = row.get("reasoning_effort_levels")
-    for level in _LEVELS:
+    # Bedrock's levels are those of its own API.
+    for level in _LEVELS if name.host != "bedrock" else ():
         flag = row.get(f"supports_{level}_reasoning_effort")
         if levels is not None:
             yield f"effort.{level}", level in levels

@@ -14,12 +14,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, Final, cast
 
 from deltafold.dialects.model_names import ModelName, canonical_model, without_place
 from deltafold.models.model_lines import SIZES, ModelLine, line_of
 
+_PATH: Final = Path(__file__).with_name("model_table.json")
 _FINE_TUNE: Final = "ft:"
 _BESIDE_THE_NAME: Final = ("context_window", "max_output_tokens", "retired", "successor")
 _LISTS: Final = ("endpoints", "thinking_forms", "efforts_when_off")
@@ -185,8 +186,7 @@ def _name(model_id: str) -> ModelName:
 
 @cache
 def _table() -> Mapping[str, Any]:
-    data = (files("deltafold.models") / "model_table.json").read_bytes()
-    return cast("Mapping[str, Any]", json.loads(data))
+    return cast("Mapping[str, Any]", json.loads(_PATH.read_bytes()))
 
 
 @lru_cache(maxsize=1024)
@@ -198,7 +198,10 @@ def _facts(key: str) -> ModelFacts:
         if name in facts:
             facts[name] = tuple(facts[name])
     if "efforts" in facts:
-        facts["efforts"] = {api: tuple(words) for api, words in facts["efforts"].items()}
+        efforts = table["efforts"][facts["efforts"]]
+        facts["efforts"] = {api: tuple(words) for api, words in efforts.items()}
+    if "sampling" in facts:
+        facts["sampling"] = table["sampling"][facts["sampling"]]
     for name, value in zip(_BESIDE_THE_NAME, own, strict=False):
         if value is not None:
             facts[name] = value

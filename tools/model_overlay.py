@@ -11,26 +11,24 @@ from typing import Final
 from model_rows import Overlay
 from model_rules_claude import RULES as CLAUDE
 from model_rules_openai import RULES as OPENAI
+from model_rules_others import MISTRAL
 from model_rules_others import RULES as OTHERS
 
 MONTH: Final = "2026-11"
 """Month in which the pinned packages were the newest ones."""
 
+_OPENAI: Final = (
+    r"(?:gpt|chatgpt|chat|o\d|codex|computer-use|dall-e|sora|tts|whisper|text-embedding"
+    r"|text-moderation|omni-moderation|davinci|babbage|daybreak)(?:-.*)?"
+)
+
 VENDORS: Final = (
     ("anthropic", r"claude(?:-.*)?"),
     ("gpt-oss", r"gpt-oss-.*"),
-    (
-        "openai",
-        r"(?:gpt|chatgpt|chat|o\d|codex|computer-use|dall-e|sora|tts|whisper|text-embedding"
-        r"|text-moderation|omni-moderation|davinci|babbage|daybreak)(?:-.*)?",
-    ),
+    ("openai", _OPENAI),
     ("google", r"(?:gemini|gemma|nano-banana|lyria|veo|imagen|learnlm|deep-research)-?.*"),
     ("xai", r"grok-.*"),
-    (
-        "mistral",
-        r"(?:open-)?(?:mistral|ministral|magistral|devstral|codestral|pixtral|voxtral|mixtral)(?:-.*)?"
-        r"|labs-.*",
-    ),
+    ("mistral", MISTRAL),
     # Bedrock's names of DeepSeek end with the vendor's version alone.
     ("deepseek", r"deepseek-.*|r1|v3(?:\.\d)?"),
     ("moonshot", r"(?:kimi|moonshot)-.*"),

@@ -3,8 +3,8 @@
 In: names, claims and the overlay.  Out: the table as JSON, and what the overlay does not answer.
 
 Laws: the same input gives the same bytes. Models with the same facts share a row; their limits,
-the date of retirement and the successor are beside the name. A snapshot is left out if its alias says all of
-its facts. A model of which only an SDK's literal knows has its kind and its APIs, nothing else.
+the date of retirement and the successor are beside the name. A snapshot is left out if its alias
+says all of its facts. A model that only a literal of an SDK has gets its kind and its APIs.
 """
 
 import json

@@ -160,10 +160,15 @@ _XAI_RULES: Final = (
     ),
 )
 
+MISTRAL: Final = (
+    r"(?:open-)?(?:mistral|ministral|magistral|devstral|codestral|pixtral|voxtral|mixtral)(?:-.*)?"
+    r"|labs-.*"
+)
+"""Names of Mistral's own models; the rule of their API has those that it hosts too."""
+
 _MISTRAL_RULES: Final = (
     Rule(
-        r"(?:open-)?(?:mistral|ministral|magistral|devstral|codestral|pixtral|voxtral|mixtral)(?:-.*)?"
-        r"|labs-.*|zai-glm.*|glm-5-2|deepseek-v4-1-flash",
+        rf"{MISTRAL}|zai-glm.*|glm-5-2|deepseek-v4-1-flash",
         "endpoints",
         _VENDORS,
         _READ,
@@ -179,7 +184,7 @@ _MISTRAL_RULES: Final = (
     Rule(
         r"ministral.*|open-mistral.*|codestral.*|pixtral.*|voxtral.*|mistral-tiny|mistral-large(?:-3)?",
         "thinking",
-        "pydantic_ai/providers/mistral.py: no model of Mistral's list with the capability reasoning",
+        "pydantic_ai/providers/mistral.py: not in its list of models that reason",
         _READ,
         value="never",
     ),

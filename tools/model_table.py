@@ -1,4 +1,4 @@
-"""The table of models: builds it, and says what its sources disagree about.
+"""The table of models: builds it, and lists the disagreements of its sources.
 
     python tools/model_table.py                  writes python/deltafold/models/model_table.json
     python tools/model_table.py --compare        fails if the file would change
@@ -23,7 +23,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from deltafold.dialects.model_names import without_place
-from model_claims import Claim, Value
+from model_claims import Claim, Name, Value
+from model_litellm import litellm_claims, litellm_rows
 from model_overlay import OVERLAY
 from model_profiles import profile_facts
 from model_rows import Table, build, differences, text_of
@@ -31,9 +32,6 @@ from model_sources import (
     PACKAGES,
     PROFILES,
     SDKS,
-    Name,
-    litellm_claims,
-    litellm_rows,
     literal_names,
     priced_windows,
     profile_of,
@@ -150,13 +148,12 @@ def _of_sdks(keys: set[str]) -> Iterator[Said]:
 
 def report(table: Table) -> None:
     """Print the disagreements, the counts and the problems."""
-    for found in table.settled.disagreements:
-        print(found)
     rows, models = len(table.data["rows"]), len(table.data["models"])
     print(f"{models} names, {rows} rows, {len(OVERLAY.rules)} rules")
-    print(
-        f"{len(table.settled.disagreements)} disagreements, {len(table.settled.unsettled)} unsettled"
-    )
+    disagreements, unsettled = table.settled.disagreements, table.settled.unsettled
+    for found in disagreements:
+        print(found)
+    print(f"{len(disagreements)} disagreements, {len(unsettled)} unsettled")
     print(f"{len(table.bare)} names that only a literal has: {', '.join(table.bare)}")
     print(f"{len(table.unknown)} unknown")
     for problem in table.problems:

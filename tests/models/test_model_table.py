@@ -4,7 +4,6 @@ In: the names of `tests/fixtures/models/names.txt`, which were in the literals o
 litellm's list of Mistral, Cohere and Bedrock when the table was built.  Out: their facts.
 """
 
-import json
 import subprocess
 import sys
 import zlib
@@ -16,9 +15,14 @@ from corpus import ROOT
 from deltafold.dialects import DIALECTS
 from deltafold.dialects.portable import PORTABLE
 from deltafold.dialects.reasoning import EFFORTS
-from deltafold.models import model_table
 from deltafold.models.model_lines import ModelLine, line_of
-from deltafold.models.model_table import ModelFacts, facts_of, newest_older, table_sources
+from deltafold.models.model_table import (
+    ModelFacts,
+    every_model,
+    facts_of,
+    newest_older,
+    table_sources,
+)
 
 TABLE: Final = ROOT / "python" / "deltafold" / "models" / "model_table.json"
 NAMES: Final = ROOT / "tests" / "fixtures" / "models" / "names.txt"
@@ -42,11 +46,6 @@ def known(name: str) -> ModelFacts:
     return facts
 
 
-def every_row() -> list[ModelFacts]:
-    """Return the facts of each name in the table."""
-    return [model_table._facts(name) for name in json.loads(TABLE.read_bytes())["models"]]
-
-
 @pytest.mark.parametrize("section", sections())
 def test_every_name_of_a_source_is_known(section: str) -> None:
     names = sections()[section]
@@ -67,7 +66,7 @@ def test_the_chat_models_of_each_host_are_chat_models() -> None:
         ("anthropic/claude-opus-4.8", "claude-opus-4-8"),
         ("claude-opus-4-6[1m]", "claude-opus-4-6"),
         ("openai/gpt-oss-120b:free", "gpt-oss-120b"),
-        ("arn:aws:bedrock:us-east-1:1:inference-profile/global.anthropic.claude-opus-5-5", "claude-opus-5-5"),
+        ("arn:aws:bedrock:r:1:x/global.anthropic.claude-opus-5-5", "claude-opus-5-5"),
         ("gpt-5.6", "gpt-5.6-sol"),
         ("gpt-5-2025-08-07", "gpt-5"),
         ("gpt-4o-2024-05-13", "gpt-4o@20240513"),
@@ -295,7 +294,8 @@ def test_the_newest_older_member_of_a_line(name: str, older: str | None) -> None
 def test_a_name_that_only_a_literal_has_says_nothing_of_the_model() -> None:
     facts = known("gpt-6.2-sol")
     assert not facts.is_established
-    assert facts.thinking is facts.efforts is facts.sampling is facts.forced_tools is None
+    told = (facts.thinking, facts.efforts, facts.sampling, facts.forced_tools, facts.tools)
+    assert told == (None,) * 5
     assert newest_older("gpt-6.2-sol") == "gpt-6.1-sol"
 
 
@@ -320,7 +320,7 @@ def test_the_line_in_a_name(name: str, line: ModelLine | None) -> None:
 
 
 def test_facts_are_words_of_the_project() -> None:
-    rows = every_row()
+    rows = list(every_model())
     assert {api for row in rows for api in row.endpoints or ()} <= {*DIALECTS}
     for row in rows:
         assert {*(row.efforts or {})} <= {*(row.endpoints or ())}
@@ -336,7 +336,7 @@ def test_facts_are_words_of_the_project() -> None:
 
 
 def test_every_successor_that_chats_is_in_the_table() -> None:
-    named = {row.successor for row in every_row() if row.successor}
+    named = {row.successor for row in every_model() if row.successor}
     assert named
     assert [name for name in named if facts_of(name) is None] == []
 

@@ -114,7 +114,7 @@ RULES: Final = (
     Rule(
         r"claude-opus-4-5",
         "default_effort",
-        "claude-code, plugin claude-opus-4-5-migration, references/effort.md",
+        "claude-code, plugin claude-opus-4-5-migration, reference on effort",
         _READ,
         value="high",
     ),

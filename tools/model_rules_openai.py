@@ -22,7 +22,7 @@ _STOPPABLE: Final = (
 
 RULES: Final = (
     # Kinds and APIs.
-    Rule(r"gpt-audio.*", "kind", "openai/types/shared/chat_model.py", _READ, value="chat"),
+    Rule(r"gpt-audio.*", "kind", "openai.types.shared.chat_model", _READ, value="chat"),
     Rule(
         r"gpt-5\.1-codex|gpt-5\.2-pro",
         "endpoints",
@@ -33,7 +33,7 @@ RULES: Final = (
     Rule(
         r"gpt-[56](?:\.6)?-cyber",
         "endpoints",
-        "openai/types/shared/responses_model.py",
+        "openai.types.shared.responses_model",
         _READ,
         prefer="openai",
     ),
@@ -106,7 +106,7 @@ RULES: Final = (
     Rule(
         r"o[34]-mini",
         "default_effort",
-        "https://openrouter.ai/openai/o3-mini; RooCodeInc/Roo-Code, src/shared/api.ts",
+        "https://openrouter.ai/openai/o3-mini; Roo-Code, openAiNativeModels",
         _READ,
         value="medium",
     ),
@@ -151,7 +151,7 @@ RULES: Final = (
     Rule(
         r"gpt-.*|o\d.*",
         "retired",
-        "openai/types/shared/chat_model.py, section Deprecated values",
+        "openai.types.shared.chat_model, section Deprecated values",
         _READ,
         prefer="openai",
     ),

@@ -48,13 +48,6 @@ _GOOGLE_RULES: Final = (
         _READ,
         value="chat",
     ),
-    Rule(
-        r"gemini-4-(?:carbon|neon)|gemini-robotics-er-1\.6-preview",
-        "endpoints",
-        "google/genai/_gaos/types/interactions/model.py",
-        _READ,
-        value=("gemini",),
-    ),
     Rule(r"gem.*|learnlm.*", "endpoints", "google/genai/models.py", _READ, value=("gemini",)),
     Rule(
         r"gemini-2\.5-flash-lite",

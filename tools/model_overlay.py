@@ -86,7 +86,7 @@ REQUIRED: Final = {
 
 SPECIAL: Final = (
     r".*(?:audio|codex|computer|cyber|daybreak|deep-research|live|rosalind|search|preview|law).*"
-    r"|chat|gpt-3\.5-turbo.*|gpt-4|gpt-4-32k|gpt-5\.1-mini|gpt-5\.\d-pro|gpt-6-astra|gpt-6\.1-sol|o1.*|o3|o3-pro|r1|gemini-(?:exp|flash|pro|omni|robotics|gemma).*"
+    r"|chat|gpt-3\.5-turbo.*|gpt-4|gpt-4-32k|gpt-5\.1-mini|gpt-5\.\d-pro|gpt-6-astra|gpt-6\.1-sol|o1.*|o3|o3-pro|o4-mini|r1|gemini-(?:exp|flash|pro|omni|robotics|gemma).*"
     r"|gemma.*|learnlm.*|claude(?:-v\d|-instant.*)?|claude-[a-z]+-(?:3|3-5)"
 )
 """Models of which some required facts are not established: models of one task, previews, older

@@ -104,9 +104,9 @@ RULES: Final = (
         value="medium",
     ),
     Rule(
-        r"o[34]-mini",
+        r"o3-mini",
         "default_effort",
-        "https://openrouter.ai/openai/o3-mini; Roo-Code, openAiNativeModels",
+        "https://openrouter.ai/openai/o3-mini",
         _READ,
         value="medium",
     ),

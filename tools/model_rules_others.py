@@ -17,6 +17,9 @@ _XAI: Final = "litellm/llms/xai/chat/transformation.py, tested by its authors"
 _DEEPSEEK: Final = "https://api-docs.deepseek.com/guides/thinking_mode"
 _KIMI: Final = "pydantic_ai/providers/moonshotai.py, measured by its authors"
 _GLM: Final = "https://docs.bigmodel.cn/cn/guide/capabilities/thinking-mode"
+_GLM_HOST: Final = (
+    "https://docs.infini-ai.com/gen-studio/api/text-generation/tutorial-reasoning/glm.html"
+)
 _VENDORS: Final = "python/deltafold/models/vendors.py"
 
 _GOOGLE_RULES: Final = (
@@ -52,7 +55,7 @@ _GOOGLE_RULES: Final = (
     Rule(
         r"gemini-2\.5-flash-lite",
         "thinking",
-        f"{_GOOGLE}: off by default",
+        f"{_GOOGLE}, as Cline quotes it: off by default",
         _READ,
         value="optional",
     ),
@@ -244,7 +247,11 @@ _CHINESE_RULES: Final = (
         value=("anthropic-messages", "openai-chat"),
     ),
     Rule(
-        r"glm-(?:4\.7|5|5\.1)(?:-.*)?", "thinking", f"{_GLM}: on by default", _READ, value="default"
+        r"glm-(?:4\.7|5|5\.1)(?:-.*)?",
+        "thinking",
+        f"{_GLM}; {_GLM_HOST}: on by default",
+        _READ,
+        value="default",
     ),
     Rule(
         r"glm-(?:4\.[567]|5|5\.[12])(?:v.*|-.*)?",

@@ -21,7 +21,8 @@ RULES: Final = (
     Rule(
         r"claude-(?:sonnet|haiku)-5.*",
         "late_system",
-        f"{_PROFILES}: sonnet-5 answers 200 and ignores it, the others read it as the user's",
+        f"{_PROFILES}: sonnet-5 answers 200 and ignores it, sonnet-5-5 credits it to the user,"
+        " haiku-5-5 follows a block of text better",
         _READ,
         prefer="pydantic-ai",
     ),

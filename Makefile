@@ -29,6 +29,7 @@ OLDER_FRAMEWORKS := $(foreach name,litellm strands,$(wildcard tests/external/fra
 
 SECONDS_EACH ?= 60
 MINUTES ?=
+NEWEST ?=
 
 # A family takes a name: `make check NAME=frameworks`.  A NAME of the environment is none.
 NAME :=
@@ -72,7 +73,7 @@ check: $(if $(filter $(CHECKS),$(NAME)),check-$(NAME),names-of-check) ## a check
 
 bench: $(if $(filter $(BENCHES),$(or $(NAME),streams)),bench-$(or $(NAME),streams),names-of-bench) ## a measurement, by NAME=streams, gateway, scale, frameworks, takeover or loops; without NAME: streams
 
-bless: $(if $(filter $(BLESSED),$(or $(NAME),expectations)),bless-$(or $(NAME),expectations),names-of-bless) ## rewrites what tests compare with, by NAME=expectations or gate; without NAME: expectations
+bless: $(if $(filter $(BLESSED),$(or $(NAME),expectations)),bless-$(or $(NAME),expectations),names-of-bless) ## rewrites what tests compare with, by NAME=expectations, models or gate; without NAME: expectations
 
 docs: .venv-docs/installed ## the documentation site in site/; a warning, a wrong link or a wrong anchor fails
 	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --quiet --strict --clean
@@ -153,6 +154,9 @@ check-badday: .venv-test/installed ## 500 calls at once for MINUTES minutes (20)
 check-fuzz: .venv-test/installed ## the five groups of fuzz targets and loops (GROUPS=..., SEED=..., COUNT=...), SECONDS_EACH seconds a target (needs nightly, cargo-fuzz)
 	tools/fuzz.sh $(SECONDS_EACH) $(GROUPS)
 
+check-models: .venv-modeltable/installed ## the table of models against the pinned packages, or with NEWEST=1 against the newest ones (installs them)
+	.venv-modeltable/bin/python tools/model_table.py $(if $(NEWEST),--newest,--compare)
+
 check-gate: .venv-test/ready ## counts instructions against rust/benches/instructions.json (needs valgrind)
 	.venv-test/bin/python tools/instruction_gate.py
 
@@ -184,6 +188,9 @@ bless-expectations: .venv-test/installed ## rewrites the expectations of tests/f
 	.venv-test/bin/python tools/bless.py
 	.venv-test/bin/python tests/support/goldens.py
 	.venv-test/bin/python tools/stream_picture.py
+
+bless-models: .venv-modeltable/installed ## rewrites the table of models from the pinned packages; says what they disagree about (installs them)
+	.venv-modeltable/bin/python tools/model_table.py
 
 bless-gate: .venv-test/ready ## rewrites rust/benches/instructions.json from what the code needs now
 	.venv-test/bin/python tools/instruction_gate.py --bless

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Final, NamedTuple, TypeAlias
 
+from deltafold.dialects.model_names import canonical_model
+
 Value: TypeAlias = bool | int | str | tuple[str, ...]
 Facts: TypeAlias = Mapping[str, Value]
 
@@ -20,8 +22,32 @@ SMALLEST: Final = "smallest"
 """Preference of the smallest number: a request within it is accepted whichever source is right."""
 
 
+class Name(NamedTuple):
+    """A name as a source writes it.
+
+    Attributes:
+        written: the name.
+        source: the package.
+        kind: the kind of the literal that has it, None if the literal mixes kinds.
+        host: the vendor in litellm's list, "" for a literal of an SDK.
+        is_of_chat: whether the literal is that of OpenAI's Chat Completions.
+    """
+
+    written: str
+    source: str
+    kind: str | None = None
+    host: str = ""
+    is_of_chat: bool = False
+
+    @property
+    def key(self) -> str:
+        """The canonical name, with `@` before a snapshot."""
+        model, snapshot = canonical_model(self.written)
+        return f"{model}@{snapshot}" if snapshot else model
+
+
 class Claim(NamedTuple):
-    """What one source says about one fact of one model."""
+    """A value that one source gives to one fact of one model."""
 
     model: str
     fact: str
@@ -69,7 +95,11 @@ class Disagreement(NamedTuple):
     def __str__(self) -> str:
         """Return one line for the report."""
         said = ", ".join(f"{source} {value!r}" for source, value in sorted(self.claims.items()))
-        by = f"{self.value!r} by {self.rule.source} ({self.rule.month})" if self.rule else "UNSETTLED"
+        by = (
+            f"{self.value!r} by {self.rule.source} ({self.rule.month})"
+            if self.rule
+            else "UNSETTLED"
+        )
         return f"{self.model}: {self.fact}: {said}: {by}"
 
 
@@ -96,20 +126,19 @@ class Settled:
 def settle(models: Iterable[str], claims: Iterable[Claim], rules: Sequence[Rule]) -> Settled:
     """Settle all claims about the given models by the rules."""
     grouped: dict[str, dict[str, dict[str, Value]]] = {model: {} for model in models}
-    for model, fact, source, value in claims:
-        grouped[model].setdefault(fact, {})[source] = value
+    for claim in claims:
+        grouped[claim.model].setdefault(claim.fact, {})[claim.source] = claim.value
     names = sorted({fact for facts in grouped.values() for fact in facts} | _named(rules))
     settled, used = Settled(), set[int]()
     for model, facts in sorted(grouped.items()):
         found = settled.facts.setdefault(model, {})
         for fact in names:
             said = facts.get(fact, {})
-            number, value = _first(model, fact, said, rules)
             values = set(said.values())
             alone = next(iter(values)) if len(values) == 1 else None
-            if number is None:
-                value = alone
-            elif value != alone:
+            number, by_rule = _first(model, fact, said, rules)
+            value = alone if number is None else by_rule
+            if number is not None and value != alone:
                 used.add(number)
             if len(values) > 1 or (values and value != alone):
                 rule = None if number is None else rules[number]
@@ -122,9 +151,7 @@ def settle(models: Iterable[str], claims: Iterable[Claim], rules: Sequence[Rule]
 
 def _named(rules: Iterable[Rule]) -> set[str]:
     """Return the facts that rules name in full, which may be facts of no source."""
-    return {
-        fact for rule in rules if rule.value is not None for fact in expanded(rule.facts)
-    }
+    return {fact for rule in rules if rule.value is not None for fact in expanded(rule.facts)}
 
 
 @cache

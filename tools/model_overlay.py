@@ -11,26 +11,24 @@ from typing import Final
 from model_rows import Overlay
 from model_rules_claude import RULES as CLAUDE
 from model_rules_openai import RULES as OPENAI
+from model_rules_others import MISTRAL
 from model_rules_others import RULES as OTHERS
 
 MONTH: Final = "2026-11"
 """Month in which the pinned packages were the newest ones."""
 
+_OPENAI: Final = (
+    r"(?:gpt|chatgpt|chat|o\d|codex|computer-use|dall-e|sora|tts|whisper|text-embedding"
+    r"|text-moderation|omni-moderation|davinci|babbage|daybreak)(?:-.*)?"
+)
+
 VENDORS: Final = (
     ("anthropic", r"claude(?:-.*)?"),
     ("gpt-oss", r"gpt-oss-.*"),
-    (
-        "openai",
-        r"(?:gpt|chatgpt|chat|o\d|codex|computer-use|dall-e|sora|tts|whisper|text-embedding"
-        r"|text-moderation|omni-moderation|davinci|babbage|daybreak)(?:-.*)?",
-    ),
+    ("openai", _OPENAI),
     ("google", r"(?:gemini|gemma|nano-banana|lyria|veo|imagen|learnlm|deep-research)-?.*"),
     ("xai", r"grok-.*"),
-    (
-        "mistral",
-        r"(?:open-)?(?:mistral|ministral|magistral|devstral|codestral|pixtral|voxtral|mixtral)(?:-.*)?"
-        r"|labs-.*",
-    ),
+    ("mistral", MISTRAL),
     # Bedrock's names of DeepSeek end with the vendor's version alone.
     ("deepseek", r"deepseek-.*|r1|v3(?:\.\d)?"),
     ("moonshot", r"(?:kimi|moonshot)-.*"),
@@ -48,6 +46,14 @@ VENDORS: Final = (
     ("playai", r"playai-.*"),
     ("canopylabs", r"orpheus-.*"),
 )
+
+DROPPED: Final = (
+    "claude-3-sonnet",
+    "gemini-2.0-flash",
+    "gemini-2.0-flash-lite",
+    "gemini-3-pro-preview",
+)
+"""Chat models that the sources no longer list, and that recordings and deployments still name."""
 
 _SETTINGS: Final = ("thinking", "forced_tools", "sampling.temperature")
 REQUIRED: Final = {
@@ -80,7 +86,7 @@ REQUIRED: Final = {
 
 SPECIAL: Final = (
     r".*(?:audio|codex|computer|cyber|daybreak|deep-research|live|rosalind|search|preview|law).*"
-    r"|chat|gpt-3\.5-turbo.*|gpt-4|gpt-4-32k|gpt-5\.1-mini|gpt-5\.\d-pro|gpt-6-astra|gpt-6\.1-sol|o1.*|r1|gemini-(?:exp|flash|pro|omni|robotics|gemma).*"
+    r"|chat|gpt-3\.5-turbo.*|gpt-4|gpt-4-32k|gpt-5\.1-mini|gpt-5\.\d-pro|gpt-6-astra|gpt-6\.1-sol|o1.*|o3|o3-pro|o4-mini|r1|gemini-(?:exp|flash|pro|omni|robotics|gemma).*"
     r"|gemma.*|learnlm.*|claude(?:-v\d|-instant.*)?|claude-[a-z]+-(?:3|3-5)"
 )
 """Models of which some required facts are not established: models of one task, previews, older
@@ -91,5 +97,6 @@ OVERLAY: Final = Overlay(
     rules=(*CLAUDE, *OPENAI, *OTHERS),
     required=REQUIRED,
     special=SPECIAL,
+    dropped=DROPPED,
     month=MONTH,
 )

@@ -2,7 +2,7 @@
 
 In: the profile of one model at its vendor.  Out: facts in the words of the table.
 
-Laws: a value that a profile function gives to names it does not know is no fact. An effort that the
+Laws: a value that a profile function gives to every unknown name makes no claim. An effort that the
 profile passes through unchanged is not known.
 Source: pydantic_ai/profiles and pydantic_ai/providers; most values were measured by the authors.
 """
@@ -102,8 +102,10 @@ def _anthropic(name: str, profile: Profile) -> Found:
 
 
 def _thinks_known(name: str) -> bool:
-    """Return whether a Claude model can think: the profile says so of every name."""
-    return re.match(r"claude-(?:[12]|v|instant|3-(?!7)|(?:opus|sonnet|haiku)-3(?!-7))", name) is None
+    """Return whether a Claude model can think: the profile gives every name this ability."""
+    return (
+        re.match(r"claude-(?:[12]|v|instant|3-(?!7)|(?:opus|sonnet|haiku)-3(?!-7))", name) is None
+    )
 
 
 def _anthropic_settings(name: str, profile: Profile) -> Found:
@@ -136,6 +138,7 @@ def _google(name: str, profile: Profile) -> Found:
         return
     if not profile["google_supports_thinking_level"]:
         yield "thinking_forms", ("budget",)
+        yield from _levels(frozenset())
         if not always:
             yield "thinking_off", "budget_zero"
         return

@@ -3,8 +3,8 @@
 In: names, claims and the overlay.  Out: the table as JSON, and what the overlay does not answer.
 
 Laws: the same input gives the same bytes. Models with the same facts share a row; their limits,
-the date of retirement and the successor are beside the name. A snapshot is left out if its alias says all of
-its facts. A model of which only an SDK's literal knows has its kind and its APIs, nothing else.
+the date of retirement and the successor are beside the name. A snapshot is left out if its alias
+says all of its facts. A model that only a literal of an SDK has gets its kind and its APIs.
 """
 
 import json
@@ -17,6 +17,8 @@ from model_claims import Claim, Facts, Rule, Settled, Value, settle
 from model_profiles import LEVELS
 
 _OF_A_LITERAL: Final = ("kind", "endpoints", "retired", "successor")
+_GROUPS: Final = ("efforts", "sampling")
+"""Facts that are objects, of which a row has the number."""
 _BESIDE_THE_NAME: Final = ("context_window", "max_output_tokens", "retired", "successor")
 """Facts beside the name, in the order in which deltafold/dialects/model_table.py reads them."""
 
@@ -30,6 +32,7 @@ class Overlay(NamedTuple):
         required: facts that each described chat model of a vendor must have.
         special: pattern of the models that may lack them.
         month: month of the sources, as "YYYY-MM".
+        dropped: names of chat models that the sources no longer list.
     """
 
     vendors: Sequence[tuple[str, str]]
@@ -37,6 +40,7 @@ class Overlay(NamedTuple):
     required: Mapping[str, Sequence[str]]
     special: str
     month: str
+    dropped: Sequence[str] = ()
 
     def vendor_of(self, model: str) -> str | None:
         """Return the vendor of a model, None for a name of no family."""
@@ -161,7 +165,9 @@ def _efforts(facts: Facts) -> dict[str, list[str]]:
         return {api: [] for api in endpoints}
     found: dict[str, list[str]] = {}
     for api in endpoints:
-        taken = [facts.get(f"effort.{level}@{api}", facts.get(f"effort.{level}")) for level in LEVELS]
+        taken = [
+            facts.get(f"effort.{level}@{api}", facts.get(f"effort.{level}")) for level in LEVELS
+        ]
         if None not in taken:
             found[api] = [level for level, is_taken in zip(LEVELS, taken, strict=True) if is_taken]
     return found
@@ -198,13 +204,14 @@ def _is_within(row: Mapping[str, Any], alias: Mapping[str, Any]) -> bool:
 
 def _shared(rows: Mapping[str, Mapping[str, Any]], sources: Mapping[str, str]) -> dict[str, Any]:
     """Return the table, in which models with the same facts share a row."""
-    texts = {
-        name: json.dumps(
-            {fact: row[fact] for fact in sorted(row) if fact not in _BESIDE_THE_NAME},
-            sort_keys=True,
-        )
-        for name, row in rows.items()
-    }
+    groups = {group: _numbered(row.get(group) for row in rows.values()) for group in _GROUPS}
+    texts = dict[str, str]()
+    for name, row in rows.items():
+        facts = {fact: row[fact] for fact in row if fact not in _BESIDE_THE_NAME}
+        for group in _GROUPS:
+            if group in facts:
+                facts[group] = groups[group][_sorted(facts[group])]
+        texts[name] = _sorted(facts)
     numbers = {text: number for number, text in enumerate(sorted({*texts.values()}))}
     models = dict[str, list[Any]]()
     for name in sorted(rows):
@@ -214,15 +221,57 @@ def _shared(rows: Mapping[str, Mapping[str, Any]], sources: Mapping[str, str]) -
         models[name] = [numbers[texts[name]], *own]
     return {
         "sources": dict(sources),
-        "rows": [json.loads(text) for text in sorted(numbers)],
+        **{group: [json.loads(text) for text in groups[group]] for group in _GROUPS},
+        "rows": [json.loads(text) for text in numbers],
         "models": models,
     }
 
 
+def _numbered(values: Iterable[object]) -> dict[str, int]:
+    texts = sorted({_sorted(value) for value in values if value is not None})
+    return {text: number for number, text in enumerate(texts)}
+
+
+def _sorted(value: object) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
+def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """Return how a table differs from an older one, one line for each fact."""
+    before, after = _facts(old), _facts(new)
+    lines = list[str]()
+    for name in sorted({*before, *after}):
+        if name not in before:
+            lines.append(f"{name}: new")
+        elif name not in after:
+            lines.append(f"{name}: no longer listed")
+        else:
+            was, now = before[name], after[name]
+            lines.extend(
+                f"{name}: {fact}: {was.get(fact)!r} becomes {now.get(fact)!r}"
+                for fact in sorted({*was, *now})
+                if was.get(fact) != now.get(fact)
+            )
+    return lines
+
+
+def _facts(data: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the facts of each model, without numbers of rows and objects."""
+    found = dict[str, dict[str, Any]]()
+    for name, (row, *own) in data["models"].items():
+        facts = data["rows"][row] | dict(zip(_BESIDE_THE_NAME, own, strict=False))
+        found[name] = facts | {
+            group: data[group][facts[group]] for group in _GROUPS if group in facts
+        }
+    return found
+
+
 def text_of(data: Mapping[str, Any]) -> str:
-    """Return the text of the file, with one line for each row and each model."""
+    """Return the text of the file, with one line for each object, row and model."""
     parts = [f'"sources":{_compact(data["sources"])}']
-    parts.append('"rows":[\n' + ",\n".join(_compact(row) for row in data["rows"]) + "\n]")
+    for name in (*_GROUPS, "rows"):
+        lines = ",\n".join(_compact(row) for row in data[name])
+        parts.append(f'"{name}":[\n{lines}\n]')
     models = [f"{_compact(name)}:{_compact(row)}" for name, row in data["models"].items()]
     parts.append('"models":{\n' + ",\n".join(models) + "\n}")
     return "{\n" + ",\n".join(parts) + "\n}\n"

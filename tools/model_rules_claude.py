@@ -11,14 +11,18 @@ from model_claims import Rule
 
 _READ: Final = "2026-11"
 _PROFILES: Final = "pydantic_ai/profiles/anthropic.py, measured by its authors"
-_WORKS_WITH: Final = "https://platform.claude.com/docs/en/build-with-claude/working-with-messages"
+_OTHERS: Final = "litellm, the same switch of the other Claude models"
+_KNOWN: Final = "Anthropic's overview of models, as deltafold/models/known_models.py has it"
 
 RULES: Final = (
-    Rule(r"claude(?:-.*)?", "endpoints", "anthropic/types/model.py", _READ, ("anthropic-messages",)),
+    Rule(
+        r"claude(?:-.*)?", "endpoints", "anthropic/types/model.py", _READ, ("anthropic-messages",)
+    ),
     Rule(
         r"claude-(?:sonnet|haiku)-5.*",
         "late_system",
-        f"{_PROFILES}: sonnet-5 answers 200 and ignores it, the others read it as the user's",
+        f"{_PROFILES}: sonnet-5 answers 200 and ignores it, sonnet-5-5 credits it to the user,"
+        " haiku-5-5 follows a block of text better",
         _READ,
         prefer="pydantic-ai",
     ),
@@ -29,10 +33,18 @@ RULES: Final = (
         _READ,
         prefer="pydantic-ai",
     ),
-    # The profile takes this retired preview for a model before 4.5.
+    # The profile takes this retired preview for a model before 4.5. The row has no flag for a level
+    # below those of the newest models.
     Rule(
         r"claude-mythos-preview",
-        "effort.(none|minimal|low|medium|high|xhigh|max)",
+        "effort.(low|medium|high)",
+        "litellm, row claude-mythos-preview: it takes xhigh and max",
+        _READ,
+        value=True,
+    ),
+    Rule(
+        r"claude-mythos-preview",
+        "effort.(xhigh|max)",
         "litellm, row claude-mythos-preview",
         _READ,
         prefer="litellm",
@@ -61,51 +73,80 @@ RULES: Final = (
     Rule(
         r"claude-[a-z]+-(?:4-[6-9]|[5-9](?:-\d)?)",
         "prefill",
-        f"{_WORKS_WITH}: not supported from Claude 4.6 on",
+        f"{_OTHERS}: true up to 4.5, false from 4.6 on",
         _READ,
         value=False,
     ),
     Rule(
         r"claude-(?:[a-z]+-(?:3|3-5|3-7|4|4-1|4-5))",
         "prefill",
-        f"{_WORKS_WITH}: not supported from Claude 4.6 on",
+        f"{_OTHERS}: true up to 4.5, false from 4.6 on",
         _READ,
         value=True,
     ),
     Rule(
         r"claude-(?:opus-4-1|(?:opus|sonnet|haiku)-4-[56])",
         "one_sampling",
-        "Anthropic's guide on migrating to Claude 4.5",
+        "Anthropic's guide on migrating to Claude 4.5, as deltafold/dialects/reasoning.py has it",
         _READ,
         value=True,
     ),
     Rule(
         r"claude-[a-z]+-\d.*",
         "sampling.stop_sequences",
-        "https://platform.claude.com/docs/en/api/messages",
+        "anthropic/types/message_create_params.py",
         _READ,
         value="always",
     ),
     Rule(
         r"claude-[a-z]+-\d.*",
         "parallel_tools",
-        "https://platform.claude.com/docs/en/agents-and-tools/tool-use/implement-tool-use",
+        "anthropic/types/tool_choice_auto_param.py",
         _READ,
         value=True,
     ),
     Rule(
         r"claude-[a-z]+-\d.*",
         "tools",
-        "https://platform.claude.com/docs/en/agents-and-tools/tool-use/overview",
+        _OTHERS,
         _READ,
         value=True,
     ),
     Rule(
-        r"claude-opus-4-[56]",
+        r"claude-opus-4-5",
         "default_effort",
-        "Anthropic's skill on migrating to Claude Opus 4.5, reference on effort",
+        "claude-code, plugin claude-opus-4-5-migration, reference on effort",
         _READ,
         value="high",
+    ),
+    Rule(
+        r"claude-[a-z]+-[3-9].*",
+        "images",
+        _OTHERS,
+        _READ,
+        value=True,
+    ),
+    Rule(
+        r"claude-[a-z]+-(?:3-[57]|[4-9].*)",
+        "pdf",
+        _OTHERS,
+        _READ,
+        value=True,
+    ),
+    # Bedrock's rows have its older limits.
+    Rule(
+        r"claude-sonnet-3-7",
+        "max_output_tokens",
+        _KNOWN,
+        _READ,
+        value=64_000,
+    ),
+    Rule(
+        r"claude-sonnet-3",
+        "max_output_tokens",
+        _KNOWN,
+        _READ,
+        value=4_096,
     ),
     # One region's row lists the window without the 4,096 tokens of output.
     Rule(r"claude-haiku-3", "context_window", "genai-prices", _READ, prefer="genai-prices"),

@@ -22,7 +22,7 @@ _STOPPABLE: Final = (
 
 RULES: Final = (
     # Kinds and APIs.
-    Rule(r"gpt-audio.*", "kind", "openai/types/shared/chat_model.py", _READ, value="chat"),
+    Rule(r"gpt-audio.*", "kind", "openai.types.shared.chat_model", _READ, value="chat"),
     Rule(
         r"gpt-5\.1-codex|gpt-5\.2-pro",
         "endpoints",
@@ -33,7 +33,7 @@ RULES: Final = (
     Rule(
         r"gpt-[56](?:\.6)?-cyber",
         "endpoints",
-        "openai/types/shared/responses_model.py",
+        "openai.types.shared.responses_model",
         _READ,
         prefer="openai",
     ),
@@ -104,9 +104,9 @@ RULES: Final = (
         value="medium",
     ),
     Rule(
-        r"o[134](?:-mini|-pro)?",
+        r"o3-mini",
         "default_effort",
-        "https://developers.openai.com/api/docs/guides/reasoning",
+        "https://openrouter.ai/openai/o3-mini",
         _READ,
         value="medium",
     ),
@@ -115,14 +115,14 @@ RULES: Final = (
     Rule(
         r"(?:gpt-(?:3\.5|4|4o|4\.1|5|6)(?:\.\d)?(?:-.*)?|chatgpt-4o|o[134](?:-.*)?)",
         "forced_tools",
-        "https://developers.openai.com/api/docs/guides/function-calling",
+        "openai/types/chat/chat_completion_tool_choice_option_param.py; no profile restricts it",
         _READ,
         value="always",
     ),
     Rule(
         r"(?:gpt-4o(?:-mini)?|gpt-4\.1.*|gpt-5.*|gpt-6.*|o[134].*)",
         "strict_tools",
-        "https://developers.openai.com/api/docs/guides/structured-outputs",
+        "pydantic_ai/profiles/openai.py: from gpt-4o-2024-08-06 on",
         _READ,
         value=True,
     ),
@@ -140,11 +140,18 @@ RULES: Final = (
         _READ,
         value="never",
     ),
+    Rule(
+        r"gpt-3\.5.*|gpt-4|gpt-4-32k",
+        "images",
+        "OpenAI's list of models, as deltafold/models/known_models.py has it",
+        _READ,
+        value=False,
+    ),
     # Dates and limits.
     Rule(
         r"gpt-.*|o\d.*",
         "retired",
-        "openai/types/shared/chat_model.py, section Deprecated values",
+        "openai.types.shared.chat_model, section Deprecated values",
         _READ,
         prefer="openai",
     ),

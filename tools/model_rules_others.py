@@ -12,10 +12,14 @@ from model_claims import SMALLEST, Rule
 _READ: Final = "2026-11"
 _ROUNDED: Final = "litellm: genai-prices rounds the number"
 _GOOGLE: Final = "https://ai.google.dev/gemini-api/docs/thinking"
+_KNOWN: Final = "Google's list of models, as deltafold/models/known_models.py has it"
 _XAI: Final = "litellm/llms/xai/chat/transformation.py, tested by its authors"
 _DEEPSEEK: Final = "https://api-docs.deepseek.com/guides/thinking_mode"
 _KIMI: Final = "pydantic_ai/providers/moonshotai.py, measured by its authors"
 _GLM: Final = "https://docs.bigmodel.cn/cn/guide/capabilities/thinking-mode"
+_GLM_HOST: Final = (
+    "https://docs.infini-ai.com/gen-studio/api/text-generation/tutorial-reasoning/glm.html"
+)
 _VENDORS: Final = "python/deltafold/models/vendors.py"
 
 _GOOGLE_RULES: Final = (
@@ -47,18 +51,11 @@ _GOOGLE_RULES: Final = (
         _READ,
         value="chat",
     ),
-    Rule(
-        r"gemini-4-(?:carbon|neon)|gemini-robotics-er-1\.6-preview",
-        "endpoints",
-        "google/genai/_gaos/types/interactions/model.py",
-        _READ,
-        value=("gemini",),
-    ),
     Rule(r"gem.*|learnlm.*", "endpoints", "google/genai/models.py", _READ, value=("gemini",)),
     Rule(
         r"gemini-2\.5-flash-lite",
         "thinking",
-        f"{_GOOGLE}: off by default",
+        f"{_GOOGLE}, as Cline quotes it: off by default",
         _READ,
         value="optional",
     ),
@@ -70,18 +67,32 @@ _GOOGLE_RULES: Final = (
         prefer="litellm",
     ),
     Rule(
-        r"gemini-2\.5-(?:pro|flash|flash-lite)",
-        "effort.(none|minimal|low|medium|high|xhigh|max)",
-        f"{_GOOGLE}: Gemini 2.5 takes a budget instead of a level",
-        _READ,
-        value=False,
-    ),
-    Rule(
         r"gemini-\d.*|gemini-(?:flash|flash-lite|pro)",
         "forced_tools",
-        "https://ai.google.dev/gemini-api/docs/function-calling",
+        "google/genai/types.py, FunctionCallingConfigMode",
         _READ,
         value="always",
+    ),
+    Rule(
+        r"gemini-2\.0-flash(?:-lite)?",
+        "max_output_tokens",
+        _KNOWN,
+        _READ,
+        value=8_192,
+    ),
+    Rule(
+        r"gemini-3-pro-preview",
+        "max_output_tokens",
+        _KNOWN,
+        _READ,
+        value=65_536,
+    ),
+    Rule(
+        r"gemini-(?:2\.0-flash.*|3-pro-preview)",
+        "images",
+        _KNOWN,
+        _READ,
+        value=True,
     ),
     Rule(r"gemini-.*flash.*|gemini-pro", "context_window", _ROUNDED, _READ, prefer="litellm"),
     Rule(
@@ -145,10 +156,15 @@ _XAI_RULES: Final = (
     ),
 )
 
+MISTRAL: Final = (
+    r"(?:open-)?(?:mistral|ministral|magistral|devstral|codestral|pixtral|voxtral|mixtral)(?:-.*)?"
+    r"|labs-.*"
+)
+"""Names of Mistral's own models; the rule of their API has those that it hosts too."""
+
 _MISTRAL_RULES: Final = (
     Rule(
-        r"(?:open-)?(?:mistral|ministral|magistral|devstral|codestral|pixtral|voxtral|mixtral)(?:-.*)?"
-        r"|labs-.*",
+        rf"{MISTRAL}|zai-glm.*|glm-5-2|deepseek-v4-1-flash",
         "endpoints",
         _VENDORS,
         _READ,
@@ -164,37 +180,39 @@ _MISTRAL_RULES: Final = (
     Rule(
         r"ministral.*|open-mistral.*|codestral.*|pixtral.*|voxtral.*|mistral-tiny|mistral-large(?:-3)?",
         "thinking",
-        "pydantic_ai/providers/mistral.py: no model of Mistral's list with the capability reasoning",
+        "pydantic_ai/providers/mistral.py: not in its list of models that reason",
         _READ,
         value="never",
     ),
 )
 
+_DEEPSEEK_THINKERS: Final = r"deepseek-(?:flash|v4-(?:flash|pro).*)"
+
 _CHINESE_RULES: Final = (
     Rule(
-        r"deepseek-(?:flash|v4.*)",
+        _DEEPSEEK_THINKERS,
         "endpoints",
         _VENDORS,
         _READ,
         value=("anthropic-messages", "openai-chat", "openai-responses"),
     ),
-    Rule(r"deepseek-(?:flash|v4.*)", "thinking_off", _DEEPSEEK, _READ, value="disabled"),
+    Rule(_DEEPSEEK_THINKERS, "thinking_off", _DEEPSEEK, _READ, value="disabled"),
     Rule(
-        r"deepseek-(?:flash|v4.*)",
+        _DEEPSEEK_THINKERS,
         "effort.(low|high|max)",
         "pydantic_ai/providers/deepseek.py: the native efforts",
         _READ,
         value=True,
     ),
     Rule(
-        r"deepseek-(?:flash|v4.*)",
+        _DEEPSEEK_THINKERS,
         "effort.(none|minimal|medium|xhigh)",
         "pydantic_ai/providers/deepseek.py: the native efforts",
         _READ,
         value=False,
     ),
     Rule(
-        r"deepseek-(?:flash|v4.*)",
+        _DEEPSEEK_THINKERS,
         "sampling.(temperature|top_p|presence_penalty|frequency_penalty)",
         f"{_DEEPSEEK}: taken and without effect",
         _READ,
@@ -222,13 +240,19 @@ _CHINESE_RULES: Final = (
         value="never",
     ),
     Rule(
-        r"glm-.*",
+        r"glm-\d(?:\.\d)?(?:v.*|-[a-z].*|-4.*)?",
         "endpoints",
         _VENDORS,
         _READ,
         value=("anthropic-messages", "openai-chat"),
     ),
-    Rule(r"glm-(?:4\.7|5|5\.1)(?:-.*)?", "thinking", f"{_GLM}: on by default", _READ, value="default"),
+    Rule(
+        r"glm-(?:4\.7|5|5\.1)(?:-.*)?",
+        "thinking",
+        f"{_GLM}; {_GLM_HOST}: on by default",
+        _READ,
+        value="default",
+    ),
     Rule(
         r"glm-(?:4\.[567]|5|5\.[12])(?:v.*|-.*)?",
         "thinking_off",

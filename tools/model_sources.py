@@ -1,25 +1,21 @@
-"""Sources of the table of models: names and claims in the installed packages.
+"""Sources of the table of models, in the installed packages.
 
-In: the packages of `requirements/modeltable.in`.  Out: the names in the literals of the SDKs and in
-litellm's list, and the claims of each package about them.
+In: the packages of `requirements/modeltable.in`.  Out: the names in the literals of the SDKs, the
+profiles of pydantic-ai, the windows of genai-prices, and the SDKs' dates and limits.
 
-Laws: a package is read as it was installed, without a request. A value that a package gives to
-every unknown name is a default of that package and makes no claim.
+Law: a package is read as it was installed, without a request.
 Sources: the modules that each function names.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from importlib import import_module
-from importlib.metadata import distribution, version
+from importlib.metadata import version
 from importlib.resources import files
-from pathlib import Path
 from typing import Any, Final, NamedTuple, cast, get_args
 
-from deltafold.dialects.model_names import canonical_model
-from model_claims import Value
+from model_claims import Name
 
 PACKAGES: Final = (
     "anthropic",
@@ -33,30 +29,6 @@ PACKAGES: Final = (
 )
 
 SDKS: Final = ("openai", "anthropic", "google-genai", "groq", "xai-sdk")
-
-
-class Name(NamedTuple):
-    """A name as a source writes it.
-
-    Attributes:
-        written: the name.
-        source: the package.
-        kind: the kind of the literal that has it, None if the literal mixes kinds.
-        host: the vendor in litellm's list, "" for a literal of an SDK.
-        is_of_chat: whether the literal is that of OpenAI's Chat Completions.
-    """
-
-    written: str
-    source: str
-    kind: str | None = None
-    host: str = ""
-    is_of_chat: bool = False
-
-    @property
-    def key(self) -> str:
-        """The canonical name, with `@` before a snapshot."""
-        model, snapshot = canonical_model(self.written)
-        return f"{model}@{snapshot}" if snapshot else model
 
 
 _LITERALS: Final = (
@@ -111,156 +83,6 @@ def _strings(hint: object) -> Iterator[str]:
             yield from _strings(part)
 
 
-_LITELLM_LIST: Final = "litellm/model_prices_and_context_window_backup.json"
-
-# Providers of litellm's list: the vendors whose own models the table has, and Bedrock.
-_LISTED: Final[Mapping[str, str]] = {
-    "anthropic": "anthropic",
-    "bedrock": "bedrock",
-    "bedrock_converse": "bedrock",
-    "bedrock_mantle": "bedrock",
-    "cohere": "cohere",
-    "cohere_chat": "cohere",
-    "dashscope": "qwen",
-    "deepseek": "deepseek",
-    "gemini": "google",
-    "groq": "groq",
-    "mistral": "mistral",
-    "moonshot": "moonshot",
-    "openai": "openai",
-    "xai": "xai",
-    "zai": "zai",
-}
-
-_OTHER_HOSTS: Final = frozenset({"bedrock", "groq", "qwen"})
-"""Hosts of which only the chat models have rows."""
-
-_KINDS: Final[Mapping[str, str]] = {
-    "audio_speech": "speech",
-    "audio_transcription": "transcription",
-    "chat": "chat",
-    "completion": "completion",
-    "embedding": "embedding",
-    "image_edit": "image",
-    "image_generation": "image",
-    "moderation": "moderation",
-    "ocr": "ocr",
-    "realtime": "realtime",
-    "rerank": "rerank",
-    "responses": "chat",
-    "video_generation": "video",
-}
-
-_PRICE_ROW: Final = re.compile(r"ft:|(?:openai/)?container$|\d|(?:hd|standard|low|medium|high)/")
-"""Rows for the prices of a fine-tune, of a container, and of each quality and size of an image."""
-
-_SWITCHES: Final[Mapping[str, str]] = {
-    "supports_assistant_prefill": "prefill",
-    "supports_audio_input": "audio",
-    "supports_function_calling": "tools",
-    "supports_mid_conversation_system": "late_system",
-    "supports_native_structured_output": "output_format",
-    "supports_parallel_function_calling": "parallel_tools",
-    "supports_pdf_input": "pdf",
-    "supports_vision": "images",
-}
-
-_ENDPOINTS: Final[Mapping[str, str]] = {
-    "/v1/chat/completions": "openai-chat",
-    "/v1/responses": "openai-responses",
-}
-
-_MODALITIES: Final[Mapping[str, str]] = {"audio": "audio", "image": "images"}
-
-
-def litellm_rows() -> Iterator[tuple[Name, Mapping[str, Any]]]:
-    """Yield the rows of litellm's list that the table reads."""
-    # An import of litellm would ask for a newer list.
-    path = distribution("litellm").locate_file(_LITELLM_LIST)
-    rows = cast("dict[str, dict[str, Any]]", json.loads(Path(str(path)).read_bytes()))
-    for written, row in rows.items():
-        host = _LISTED.get(row.get("litellm_provider", ""))
-        kind = _KINDS.get(row.get("mode", ""))
-        is_ours = kind == "chat" or (kind is not None and host not in _OTHER_HOSTS)
-        if host is not None and is_ours and _PRICE_ROW.match(written) is None:
-            yield Name(written, "litellm", kind, host), row
-
-
-def litellm_claims(name: Name, row: Mapping[str, Any]) -> Iterator[tuple[str, Value]]:
-    """Yield the facts in a row of litellm's list.
-
-    A switch that a row leaves out says nothing: most rows list only what a model has.
-    """
-    if name.kind is not None:
-        yield "kind", name.kind
-    for member, fact in _SWITCHES.items():
-        if isinstance(row.get(member), bool):
-            yield fact, row[member]
-    modalities = row.get("supported_modalities")
-    for word, fact in _MODALITIES.items():
-        if modalities and word not in modalities and not row.get(f"supports_{fact}_input"):
-            yield fact, False
-    yield from _litellm_limits(row)
-    yield from _litellm_thinking(name, row)
-    if name.host == "openai":
-        listed = row.get("supported_endpoints")
-        taken = tuple(_ENDPOINTS[path] for path in listed or () if path in _ENDPOINTS)
-        if taken:
-            yield "endpoints", tuple(sorted(taken))
-        elif row.get("mode") == "responses":
-            yield "endpoints", ("openai-responses",)
-    if name.host != "bedrock":
-        if row.get("deprecation_date"):
-            yield "retired", row["deprecation_date"]
-        if row.get("successor_model"):
-            yield "successor", row["successor_model"].rpartition("/")[2]
-    if name.host not in {"anthropic", "bedrock"} and row.get("supports_response_schema"):
-        yield "output_format", True
-    if row.get("supports_forced_tool_use") is False:
-        yield "forced_tools", "never"
-
-
-_INPUT_LIMITS: Final = frozenset({272_000, 922_000})
-"""Limits of the input alone: OpenAI's windows of 400,000 and 1,050,000 less 128,000 of output."""
-
-
-def _litellm_limits(row: Mapping[str, Any]) -> Iterator[tuple[str, Value]]:
-    most, output = row.get("max_input_tokens"), row.get("max_output_tokens")
-    if isinstance(most, int):
-        yield "context_window", most + (128_000 if most in _INPUT_LIMITS else 0)
-    # Some rows repeat the window where the vendor states no limit of the output.
-    if isinstance(output, int) and output != most:
-        yield "max_output_tokens", output
-
-
-_LEVELS: Final = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
-
-
-def _litellm_thinking(name: Name, row: Mapping[str, Any]) -> Iterator[tuple[str, Value]]:
-    levels = row.get("reasoning_effort_levels")
-    for level in _LEVELS:
-        flag = row.get(f"supports_{level}_reasoning_effort")
-        if levels is not None:
-            yield f"effort.{level}", level in levels
-        elif isinstance(flag, bool):
-            yield f"effort.{level}", flag
-    if row.get("default_reasoning_effort"):
-        yield "default_effort", row["default_reasoning_effort"]
-        yield "thinking", "optional" if row["default_reasoning_effort"] == "none" else "default"
-    if row.get("thinking_always_on"):
-        yield "thinking", "always"
-    elif row.get("thinking_on_by_default"):
-        yield "thinking", "default"
-    elif name.host == "anthropic" and row.get("supports_reasoning"):
-        yield "thinking", "optional"
-    if row.get("supports_adaptive_thinking"):
-        both = ("adaptive", "budget") if row.get("supports_legacy_thinking") else ("adaptive",)
-        yield "thinking_forms", both
-    if row.get("supports_sampling_params") is False:
-        for setting in ("temperature", "top_k", "top_p"):
-            yield f"sampling.{setting}", "never"
-
-
 class Profile(NamedTuple):
     """A profile function of pydantic-ai.
 
@@ -304,7 +126,7 @@ def sdk_retirements() -> Iterator[tuple[str, str, str]]:
     """Yield name, SDK and date of the models that an SDK calls deprecated."""
     messages = import_module("anthropic.resources.messages.messages")
     for written, date in messages.DEPRECATED_MODELS.items():
-        plain = re.sub(r"(?<=\d)(?:st|nd|rd|th)", "", date)
+        plain = re.sub(r"(?<=\d)[a-z]{2}", "", date)
         day = datetime.strptime(plain, "%B %d, %Y")  # noqa: DTZ007 - a date without a time
         yield written, "anthropic", day.date().isoformat()
     for module in ("chat_model", "responses_model"):

@@ -1,7 +1,8 @@
-"""The table of models: builds it, and says what its sources disagree about.
+"""The table of models: builds it, and lists the disagreements of its sources.
 
     python tools/model_table.py                  writes python/deltafold/dialects/model_table.json
     python tools/model_table.py --compare        fails if the file would change
+    python tools/model_table.py --newest         fails if the newest packages would change it
 
 In: the packages of `requirements/modeltable.in`, and the overlay of `model_overlay.py`.  Out: the
 file, the number of unknown names, and each disagreement with what settles it.
@@ -11,23 +12,26 @@ fail, and then nothing is written. A second run writes the same bytes.
 """
 
 import argparse
+import json
+import os
 import re
+import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from deltafold.dialects.model_names import without_place
-from model_claims import Claim, Value
+from model_claims import Claim, Name, Value
+from model_litellm import litellm_claims, litellm_rows
 from model_overlay import OVERLAY
 from model_profiles import profile_facts
-from model_rows import Table, build, text_of
+from model_rows import Table, build, differences, text_of
 from model_sources import (
+    PACKAGES,
     PROFILES,
     SDKS,
-    Name,
-    litellm_claims,
-    litellm_rows,
     literal_names,
     priced_windows,
     profile_of,
@@ -45,10 +49,16 @@ Said = tuple[str, str, str, str, Value]
 def collect() -> tuple[set[str], list[Claim]]:
     """Return the canonical names and the claims of all sources."""
     literals, listed = list(literal_names()), list(litellm_rows())
-    names = [*literals, *(name for name, _ in listed)]
+    dropped = (Name(written, "overlay", "chat") for written in OVERLAY.dropped)
+    names = [*literals, *(name for name, _ in listed), *dropped]
     keys = {name.key for name in names}
     said = [
         *_of_literals(literals),
+        *(
+            (name.key, "kind", name.source, name.written, "chat")
+            for name in names
+            if name.source == "overlay"
+        ),
         *_of_list(names, listed),
         *_of_profiles(names),
         *_of_prices(names),
@@ -138,35 +148,60 @@ def _of_sdks(keys: set[str]) -> Iterator[Said]:
 
 def report(table: Table) -> None:
     """Print the disagreements, the counts and the problems."""
-    for found in table.settled.disagreements:
-        print(found)
     rows, models = len(table.data["rows"]), len(table.data["models"])
     print(f"{models} names, {rows} rows, {len(OVERLAY.rules)} rules")
-    print(f"{len(table.settled.disagreements)} disagreements, {len(table.settled.unsettled)} unsettled")
+    disagreements, unsettled = table.settled.disagreements, table.settled.unsettled
+    for found in disagreements:
+        print(found)
+    print(f"{len(disagreements)} disagreements, {len(unsettled)} unsettled")
     print(f"{len(table.bare)} names that only a literal has: {', '.join(table.bare)}")
     print(f"{len(table.unknown)} unknown")
     for problem in table.problems:
         print(problem, file=sys.stderr)
 
 
+def compare(data: Mapping[str, Any]) -> int:
+    """Print how the file would change, and return the exit status."""
+    lines = differences(json.loads(PATH.read_bytes()), data)
+    for line in lines:
+        print(line)
+    if lines:
+        print(f"{PATH.name} differs from its sources: make bless NAME=models", file=sys.stderr)
+    return 1 if lines else 0
+
+
+def newest() -> int:
+    """Run the comparison with the newest sources, above the pinned environment."""
+    with tempfile.TemporaryDirectory() as folder:
+        pip = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check")
+        subprocess.run(
+            (sys.executable, *pip, "--no-deps", "--upgrade", "--target", folder, *PACKAGES),
+            check=True,
+        )
+        path = os.pathsep.join(filter(None, (folder, os.environ.get("PYTHONPATH"))))
+        command = (sys.executable, __file__, "--compare")
+        return subprocess.run(
+            command, env={**os.environ, "PYTHONPATH": path}, check=False
+        ).returncode
+
+
 def main() -> int:
     """Run the command and return its exit status."""
     parser = argparse.ArgumentParser(description="Builds the table of models from its sources.")
     parser.add_argument("--compare", action="store_true", help="fail if the file would change")
+    parser.add_argument("--newest", action="store_true", help="compare with the newest packages")
     arguments = parser.parse_args()
+    if arguments.newest:
+        return newest()
     keys, claims = collect()
-    table = build(keys, claims, OVERLAY, SDKS, versions())
+    table = build(keys, claims, OVERLAY, (*SDKS, "overlay"), versions())
     report(table)
+    if arguments.compare:
+        return compare(table.data) or (1 if table.problems else 0)
     if table.problems:
         return 1
-    text = text_of(table.data)
-    if not arguments.compare:
-        PATH.write_text(text, encoding="utf-8")
-        return 0
-    if PATH.read_text(encoding="utf-8") == text:
-        return 0
-    print(f"{PATH.name} differs from its sources: run make bless NAME=models", file=sys.stderr)
-    return 1
+    PATH.write_text(text_of(table.data), encoding="utf-8")
+    return 0
 
 
 if __name__ == "__main__":

@@ -71,7 +71,7 @@ class ModelLine(NamedTuple):
 
     @property
     def is_for_any_task(self) -> bool:
-        """Whether the size does not name another kind of model."""
+        """True unless the size names another kind of model."""
         return _OTHER_KINDS.search(self.size) is None
 
     @property

@@ -11,7 +11,7 @@ that `tools/model_table.py` names; it states their versions and their month.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
@@ -123,9 +123,9 @@ class ModelFacts:
 
     @property
     def is_established(self) -> bool:
-        """Whether the table has more of a chat model than its name.
+        """True for a chat model that a source describes.
 
-        A new name stands in the literals of its SDK before other sources describe the model.
+        The literals of an SDK have a new name before other sources describe the model.
         """
         return self.kind == "chat" and self.thinking is not None
 
@@ -144,6 +144,15 @@ def facts_of(model_id: str) -> ModelFacts | None:
         if key in models:
             return _facts(key)
     return None
+
+
+def every_model() -> Iterator[ModelFacts]:
+    """Yield the facts of each model and of each listed snapshot, in the order of their names.
+
+    >>> sum(facts.kind == "chat" for facts in every_model()) > 100
+    True
+    """
+    yield from map(_facts, _table()["models"])
 
 
 def newest_older(model_id: str) -> str | None:
@@ -202,9 +211,8 @@ def _facts(key: str) -> ModelFacts:
         facts["efforts"] = {api: tuple(words) for api, words in efforts.items()}
     if "sampling" in facts:
         facts["sampling"] = table["sampling"][facts["sampling"]]
-    for name, value in zip(_BESIDE_THE_NAME, own, strict=False):
-        if value is not None:
-            facts[name] = value
+    beside = zip(_BESIDE_THE_NAME, own, strict=False)
+    facts |= {name: value for name, value in beside if value is not None}
     return ModelFacts(name=key, **facts)
 
 

@@ -24,7 +24,7 @@ from deltafold.dialects.model_table import (
     table_sources,
 )
 
-TABLE: Final = ROOT / "python" / "deltafold" / "models" / "model_table.json"
+TABLE: Final = ROOT / "python" / "deltafold" / "dialects" / "model_table.json"
 NAMES: Final = ROOT / "tests" / "fixtures" / "models" / "names.txt"
 
 CONDITIONS: Final = {"always", "never", "effort_none", "unless_thinking"}
@@ -285,6 +285,10 @@ def test_models_of_other_tasks_have_their_kind(name: str, kind: str) -> None:
         ("nova-7-lite", None),
         ("a-model-7", None),
         ("claude-haiku-1", None),
+        ("claude-v2", None),
+        ("claude-2.1", None),
+        ("claude-instant-1", None),
+        ("gemini-2.5-flash-preview-05-20", "gemini-2.5-flash"),
     ],
 )
 def test_the_newest_older_member_of_a_line(name: str, older: str | None) -> None:

@@ -10,13 +10,13 @@ import json
 from typing import Any, Final, cast
 
 MODELS: Final = {
-    "openai-chat": "gpt-4.1",
-    "openai-responses": "gpt-4.1",
+    "openai-chat": "a-model",
+    "openai-responses": "a-model",
     "anthropic-messages": "claude-opus-4-6",
     "gemini": "gemini-3-pro-preview",
     "bedrock-converse": "anthropic.claude-opus-4-6-v1",
     "cohere-chat": "command-a-reasoning-08-2025",
-    "mistral": "magistral-medium-latest",
+    "mistral": "a-model",
     "ollama": "gpt-oss:20b",
 }
 

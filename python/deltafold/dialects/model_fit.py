@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from deltafold.dialects.model_table import ModelFacts, facts_of, newest_older
+from deltafold.dialects.model_table import ModelFacts, facts_of, stand_in
 from deltafold.dialects.reasoning import BUDGET, EFFORT, effort_of
 from deltafold.dialects.settings import ModelConfig
 from deltafold.dialects.settings_table import Conversion
@@ -54,9 +54,8 @@ def known_model(config: ModelConfig, dialect: str) -> KnownModel | None:
     facts = facts_of(asked)
     if facts is not None and facts.is_established:
         return KnownModel(facts, asked)
-    row = newest_older(asked)
-    older = None if row is None else facts_of(row)
-    return None if older is None else KnownModel(older, f"{asked} (taken as {row})")
+    older = stand_in(asked)
+    return None if older is None else KnownModel(older, f"{asked} (taken as {older.name})")
 
 
 def taken_values(values: Mapping[str, Any], conversion: Conversion) -> Mapping[str, Any]:

@@ -11,17 +11,20 @@ that `tools/model_table.py` names; it states their versions and their month.
 """
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Final, cast
 
-from deltafold.dialects.model_names import ModelName, canonical_model, without_place
 from deltafold.dialects.model_lines import SIZES, ModelLine, line_of
+from deltafold.dialects.model_names import ModelName, canonical_model, without_place
 
 _PATH: Final = Path(__file__).with_name("model_table.json")
 _FINE_TUNE: Final = "ft:"
+_OLD_CLAUDE: Final = re.compile(r"\d|instant")
+"""Names of Claude 2 and of Claude Instant, which have a version in another form."""
 _BESIDE_THE_NAME: Final = ("context_window", "max_output_tokens", "retired", "successor")
 _LISTS: Final = ("endpoints", "thinking_forms", "efforts_when_off")
 
@@ -158,7 +161,8 @@ def every_model() -> Iterator[ModelFacts]:
 def newest_older(model_id: str) -> str | None:
     """Return the row of the newest older model of a name's line, None if there is none.
 
-    A new size of a family whose sizes have names is taken as the newest model of the family.
+    The preview of a model that the table has is taken as this model. A new size of a family whose
+    sizes have names is taken as the newest model of the family.
 
     >>> newest_older("gpt-6.4-sol"), newest_older("claude-opus-6")
     ('gpt-6.1-sol', 'claude-opus-5-5')
@@ -168,13 +172,43 @@ def newest_older(model_id: str) -> str | None:
     lines = _lines()
     if asked is None:
         # The law of the Claude protocols: a name without a version is that of a newer model.
-        return _newest(lines["claude"]) if name.startswith("claude-") else None
+        is_newer = name.startswith("claude-") and _OLD_CLAUDE.search(name) is None
+        return _newest(lines["claude"]) if is_newer else None
     family = lines.get(asked.family, {})
     line = {row: at for row, at in family.items() if at.size == asked.size}
     if line:
-        return _newest({row: at for row, at in line.items() if at.version < asked.version})
-    is_new_size = asked.family in SIZES and asked.is_for_any_task
-    return _newest(family) if is_new_size else None
+        is_older = {row: at for row, at in line.items() if at.version <= asked.version}
+        return _newest({row: at for row, at in is_older.items() if row != name})
+    newest = _newest(family) if asked.family in SIZES and asked.is_for_any_task else None
+    # A size that the table does not have is a new one only if its version is not an old one.
+    return newest if newest is not None and family[newest].version <= asked.version else None
+
+
+def stand_in(model_id: str) -> ModelFacts | None:
+    """Return the facts that stand for a name that is newer than the table, None if none do.
+
+    They are those of `newest_older`, with the smallest numbers of the models of its line that are
+    not shut down.
+
+    >>> stand_in("claude-haiku-9").name, stand_in("claude-haiku-9").max_output_tokens
+    ('claude-haiku-4-5', 64000)
+    """
+    row = newest_older(model_id)
+    facts = None if row is None else facts_of(row)
+    place = None if facts is None else facts.line
+    if facts is None or place is None:
+        return facts
+    members = [_facts(one) for one, at in _lines()[place.family].items() if at.size == place.size]
+    line = [facts, *(one for one in members if one.retired is None)]
+    return replace(
+        facts,
+        context_window=_smallest(one.context_window for one in line),
+        max_output_tokens=_smallest(one.max_output_tokens for one in line),
+    )
+
+
+def _smallest(numbers: Iterable[int | None]) -> int | None:
+    return min((number for number in numbers if number is not None), default=None)
 
 
 def table_sources() -> Mapping[str, str]:

@@ -243,7 +243,7 @@ CELLS: Final[dict[str, Cells]] = {
         {"reasoning_effort": "none"},
         {"reasoning": {"effort": "none"}},
         {"thinking": {"type": "disabled"}},
-        generation(thinkingConfig={"thinkingLevel": "minimal"}),
+        generation(thinkingConfig={"thinkingLevel": "low"}),
         {"additionalModelRequestFields": {"thinking": {"type": "disabled"}}},
         {"thinking": {"type": "disabled"}},
         {"reasoning_effort": "none"},

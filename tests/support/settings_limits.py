@@ -68,7 +68,7 @@ LIMITS: Final = [
     ),
     Limit(CHAT, {"seed": 2**40}, "gemini", {}, "32 bits", ("generationConfig",)),
     Limit(CHAT, {"seed": -1}, "mistral", {}, "refuses -1", ("random_seed",)),
-    Limit(CHAT, {"temperature": 0.5}, CLAUDE, {}, "refuse it", ("temperature",), "claude-opus-4-7"),
+    Limit(CHAT, {"temperature": 0.5}, CLAUDE, {}, "refuses it", ("temperature",), "claude-opus-4-7"),
     Limit(
         CHAT,
         {"temperature": 0.5, "top_p": 0.5},
@@ -83,7 +83,7 @@ LIMITS: Final = [
         {"temperature": 0.0, "reasoning_effort": "low"},
         CLAUDE,
         {"thinking": {"type": "adaptive"}},
-        "refused beside thinking",
+        "refuses it while it thinks",
         ("temperature",),
     ),
     Limit(
@@ -108,9 +108,10 @@ LIMITS: Final = [
         CHAT,
         {"reasoning_effort": "high", "tool_choice": "required"},
         CLAUDE,
-        {"output_config": {"effort": "high"}},
+        {"tool_choice": {"type": "any"}},
         "forced tool",
         ("thinking",),
+        "claude-sonnet-4-5",
     ),
     Limit(
         CHAT,
@@ -130,7 +131,7 @@ LIMITS: Final = [
         "gemini",
         generation(thinkingConfig={"thinkingBudget": -1}),
         CLAUDE,
-        {"thinking": {"type": "enabled", "budget_tokens": 2048}},
+        {"thinking": {"type": "enabled", "budget_tokens": 10666}},
         "50% of max_tokens",
         (),
         "claude-sonnet-4-5",

@@ -47,6 +47,7 @@ VALUES: Final[dict[str, Any]] = {
     "system_messages": "first",
     "reasoning_placeholder": " ",
     "joined_choices": True,
+    "strict_settings": True,
     "lone_references": True,
     "response_modalities": ("TEXT", "IMAGE"),
     "safety_settings": ({"category": "c"},),

@@ -104,7 +104,8 @@ def effort_of(
         conversion.drop(EFFORT, f"{who} has no effort {effort}")
         return None
     place = EFFORTS.index(effort)
-    nearest = min(scale, key=lambda word: abs(EFFORTS.index(word) - place))
+    # Of two that are equally near, the one that does not switch reasoning off.
+    nearest = min(scale, key=lambda word: (abs(EFFORTS.index(word) - place), word == "none"))
     conversion.change(EFFORT, f"{who} has no effort {effort}: {nearest} is sent")
     return nearest
 
@@ -261,7 +262,9 @@ def _with_thinking(
     is_budget = budget is not None and budget > 0
     if not facts.adaptive or (is_budget and facts.budget):
         return _with_budget(values, conversion, is_forced=is_forced)
-    moved = Conversion("a Claude model", conversion.model_id)
+    known = conversion.known
+    name = "a Claude model" if known is None else known.name
+    moved = Conversion(name, conversion.model_id)
     word = None
     if effort is not None or is_budget:
         word = effort_of(values, moved, facts.efforts)

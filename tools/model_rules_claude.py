@@ -12,7 +12,7 @@ from model_claims import Rule
 _READ: Final = "2026-11"
 _PROFILES: Final = "pydantic_ai/profiles/anthropic.py, measured by its authors"
 _OTHERS: Final = "litellm, the same switch of the other Claude models"
-_KNOWN: Final = "Anthropic's overview of models, as deltafold/models/known_models.py has it"
+_KNOWN: Final = "Anthropic's overview of models"
 
 RULES: Final = (
     Rule(

@@ -143,7 +143,7 @@ RULES: Final = (
     Rule(
         r"gpt-3\.5.*|gpt-4|gpt-4-32k",
         "images",
-        "OpenAI's list of models, as deltafold/models/known_models.py has it",
+        "OpenAI's list of models",
         _READ,
         value=False,
     ),

@@ -12,7 +12,7 @@ from model_claims import SMALLEST, Rule
 _READ: Final = "2026-11"
 _ROUNDED: Final = "litellm: genai-prices rounds the number"
 _GOOGLE: Final = "https://ai.google.dev/gemini-api/docs/thinking"
-_KNOWN: Final = "Google's list of models, as deltafold/models/known_models.py has it"
+_KNOWN: Final = "Google's list of models"
 _XAI: Final = "litellm/llms/xai/chat/transformation.py, tested by its authors"
 _DEEPSEEK: Final = "https://api-docs.deepseek.com/guides/thinking_mode"
 _KIMI: Final = "pydantic_ai/providers/moonshotai.py, measured by its authors"

@@ -6,6 +6,7 @@ from typing import Any, Final
 import pytest
 
 from deltafold import Message, ToolSpec, migrate_config, parse_request
+from deltafold.contract.kinds import json_object
 from deltafold.dialects import dialect_of
 
 TOOL: Final = ToolSpec(name="tide")
@@ -37,9 +38,9 @@ def moved(
 
 
 def effort_in(dialect: str, body: Mapping[str, Any]) -> object:
-    found: Any = body
+    found: object = body
     for name in EFFORT_OF[dialect]:
-        found = (found or {}).get(name)
+        found = (json_object(found) or {}).get(name)
     return found
 
 

@@ -68,7 +68,9 @@ LIMITS: Final = [
     ),
     Limit(CHAT, {"seed": 2**40}, "gemini", {}, "32 bits", ("generationConfig",)),
     Limit(CHAT, {"seed": -1}, "mistral", {}, "refuses -1", ("random_seed",)),
-    Limit(CHAT, {"temperature": 0.5}, CLAUDE, {}, "refuses it", ("temperature",), "claude-opus-4-7"),
+    Limit(
+        CHAT, {"temperature": 0.5}, CLAUDE, {}, "refuses it", ("temperature",), "claude-opus-4-7"
+    ),
     Limit(
         CHAT,
         {"temperature": 0.5, "top_p": 0.5},

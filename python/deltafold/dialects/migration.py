@@ -29,6 +29,7 @@ from deltafold.dialects.settings_table import (
     SettingTable,
 )
 
+_NAME: Final = frozenset({"model_id"})
 LOWERED: Final = ("reasoning_effort", "output_schema")
 """Settings of `ModelConfig` that most APIs have in a member of another name."""
 
@@ -102,15 +103,17 @@ def fitted(config: ModelConfig, side: Side) -> Migrated:
 
     Only what the facts about the model change is written anew: all else stays as it was written.
     """
-    known = known_model(config, side.name)
+    known = None if config.model_fields_set == _NAME else known_model(config, side.name)
     if known is None:
         return Migrated(config)
     plain = Conversion(side.name, config.model_id)
     conversion = Conversion(side.name, config.model_id, known)
     values = _read(config, side, plain)
+    taken = taken_values(values, conversion)
+    if taken == values and EFFORT not in values and BUDGET not in values:
+        return Migrated(config)  # the usual case
     plain.losses.clear()
     before = _written(values, values.keys(), side, plain, given={})
-    taken = taken_values(values, conversion)
     after = _written(taken, taken.keys(), side, conversion, given={})
     changed = {
         field: after.get(field, side.config_class.model_fields[field].get_default())

@@ -10,10 +10,9 @@ Source: the table of models (`model_table.py`).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
-from deltafold.dialects.model_table import ModelFacts, facts_of, stand_in
+from deltafold.dialects.model_table import KnownModel, known_name
 from deltafold.dialects.reasoning import BUDGET, EFFORT, effort_of
 from deltafold.dialects.settings import ModelConfig
 from deltafold.dialects.settings_table import Conversion
@@ -27,19 +26,6 @@ _NEAR: Final = 0.95
 _OFF: Final = "none"
 
 
-@dataclass(frozen=True, slots=True)
-class KnownModel:
-    """The facts that hold for a model.
-
-    Attributes:
-        facts: the row of the table.
-        name: the name of the model in notes, with the row of another model that stands for it.
-    """
-
-    facts: ModelFacts
-    name: str
-
-
 def known_model(config: ModelConfig, dialect: str) -> KnownModel | None:
     """Return the facts that hold for the model of a configuration, None if no row knows it.
 
@@ -51,11 +37,7 @@ def known_model(config: ModelConfig, dialect: str) -> KnownModel | None:
     asked = config.known_as or config.model_id
     if dialect == "openai-chat" and "/" in asked:
         return None
-    facts = facts_of(asked)
-    if facts is not None and facts.is_established:
-        return KnownModel(facts, asked)
-    older = stand_in(asked)
-    return None if older is None else KnownModel(older, f"{asked} (taken as {older.name})")
+    return known_name(asked)
 
 
 def taken_values(values: Mapping[str, Any], conversion: Conversion) -> Mapping[str, Any]:

@@ -18,11 +18,14 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Final, cast
 
+from deltafold.dialects.capability import Capability
 from deltafold.dialects.model_lines import SIZES, ModelLine, line_of
 from deltafold.dialects.model_names import ModelName, canonical_model, without_place
 
 _PATH: Final = Path(__file__).with_name("model_table.json")
 _FINE_TUNE: Final = "ft:"
+_LONGEST: Final = 512
+"""Most characters of a name that is looked up; no longer one is that of a model."""
 _OLD_CLAUDE: Final = re.compile(r"\d|instant")
 """Names of Claude 2 and of Claude Instant, which have a version in another form."""
 _BESIDE_THE_NAME: Final = ("context_window", "max_output_tokens", "retired", "successor")
@@ -124,6 +127,19 @@ class ModelFacts:
         """The family, the size and the version in the name, None if the name has no line."""
         return line_of(self.name.partition("@")[0])
 
+    def has(self, capability: Capability) -> bool | None:
+        """Return whether the model has a capability, None if no source says.
+
+        Caching is one of the protocol, whatever the model.
+        """
+        return {
+            Capability.TOOLS: self.tools,
+            Capability.PARALLEL_TOOL_CALLS: self.parallel_tools,
+            Capability.THINKING: None if self.thinking is None else self.thinking != "never",
+            Capability.IMAGES: self.images,
+            Capability.CACHING: True,
+        }[capability]
+
     @property
     def is_established(self) -> bool:
         """True for a chat model that a source describes.
@@ -131,6 +147,22 @@ class ModelFacts:
         The literals of an SDK have a new name before other sources describe the model.
         """
         return self.kind == "chat" and self.thinking is not None
+
+
+@dataclass(frozen=True, slots=True)
+class KnownModel:
+    """The facts that hold for a model.
+
+    >>> KnownModel(facts_of("gpt-5-mini"), "gpt-5-mini").facts.thinking
+    'always'
+
+    Attributes:
+        facts: the row of the table.
+        name: the name of the model in notes, with the row of another model that stands for it.
+    """
+
+    facts: ModelFacts
+    name: str
 
 
 def facts_of(model_id: str) -> ModelFacts | None:
@@ -187,24 +219,45 @@ def newest_older(model_id: str) -> str | None:
 def stand_in(model_id: str) -> ModelFacts | None:
     """Return the facts that stand for a name that is newer than the table, None if none do.
 
-    They are those of `newest_older`, with the smallest numbers of the models of its line that are
-    not shut down.
+    They are those of `newest_older`, with the smallest numbers of its line in the same generation:
+    the oldest models of a line have limits that no later one has.
 
     >>> stand_in("claude-haiku-9").name, stand_in("claude-haiku-9").max_output_tokens
-    ('claude-haiku-4-5', 64000)
+    ('claude-haiku-5-5', 128000)
     """
     row = newest_older(model_id)
     facts = None if row is None else facts_of(row)
     place = None if facts is None else facts.line
     if facts is None or place is None:
         return facts
-    members = [_facts(one) for one, at in _lines()[place.family].items() if at.size == place.size]
-    line = [facts, *(one for one in members if one.retired is None)]
+    line = [
+        _facts(one)
+        for one, at in _lines()[place.family].items()
+        if (at.size, at.version[0]) == (place.size, place.version[0])
+    ]
     return replace(
         facts,
         context_window=_smallest(one.context_window for one in line),
         max_output_tokens=_smallest(one.max_output_tokens for one in line),
     )
+
+
+def known_name(name: str) -> KnownModel | None:
+    """Return the facts that hold for a name, or those that stand for it; None if none do.
+
+    >>> known_name("gpt-6.4-sol").name
+    'gpt-6.4-sol (taken as gpt-6.1-sol)'
+    """
+    return _known(name) if len(name) <= _LONGEST else None
+
+
+@lru_cache(maxsize=1024)
+def _known(name: str) -> KnownModel | None:
+    facts = facts_of(name)
+    if facts is not None and (facts.is_established or facts.kind != "chat"):
+        return KnownModel(facts, name)
+    older = stand_in(name)
+    return None if older is None else KnownModel(older, f"{name} (taken as {older.name})")
 
 
 def _smallest(numbers: Iterable[int | None]) -> int | None:

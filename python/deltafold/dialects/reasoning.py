@@ -21,7 +21,7 @@ from deltafold.dialects.settings_table import Conversion, Counterpart, Writing
 from deltafold.specs.tool_specs import ToolChoice
 
 if TYPE_CHECKING:
-    from deltafold.dialects.model_fit import KnownModel
+    from deltafold.dialects.model_table import KnownModel
 
 EFFORT: Final = "reasoning_effort"
 BUDGET: Final = "reasoning_budget"

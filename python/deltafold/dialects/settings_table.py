@@ -18,7 +18,7 @@ from deltafold.contract.kinds import json_object
 from deltafold.dialects.settings import ModelConfig, Object
 
 if TYPE_CHECKING:
-    from deltafold.dialects.model_fit import KnownModel
+    from deltafold.dialects.model_table import KnownModel
 
 Path: TypeAlias = tuple[str, ...]
 """Names of nested members, the outermost first."""

@@ -19,6 +19,7 @@ from deltafold._core import Decoder
 from deltafold.contract.exceptions import MisuseError
 from deltafold.dialects import Dialect
 from deltafold.dialects.capability import Capability
+from deltafold.dialects.model_table import known_name
 from deltafold.dialects.repairs.repair import is_plain
 from deltafold.dialects.settings import CacheConfig, ModelConfig
 from deltafold.errors.mapper import ErrorMapper
@@ -45,7 +46,6 @@ from deltafold.models.every_choice import EndedChoice, every_choice
 from deltafold.models.hooks import Hooks
 from deltafold.models.info import ModelInfo
 from deltafold.models.json_body import encoded, refuse_no_json
-from deltafold.models.known_models import known_model
 from deltafold.models.model_streams import Streaming
 from deltafold.models.observer import CURRENT
 from deltafold.models.prepared import Prepared, WrittenCall, asks_for_logprobs, renamed
@@ -243,18 +243,23 @@ class Model(Streaming, Generic[ConfigT]):
     def model_info(self) -> ModelInfo:
         """Return the known facts about the model without a request to its provider.
 
-        Its window and prices are those of the installed genai-prices (extra `prices`). Capabilities
-        and the maximum of output tokens are those of a table of well-known models.
+        Its window and prices are those of the installed genai-prices (extra `prices`). The other
+        facts, and the window without that extra, are those of the table of models; a name that is
+        newer than the table has those of the model that `known_as` names.
         """
         listed = listed_model(self._vendor.name, self._config.model_id)
-        known = known_model(self._config.model_id)
+        known = known_name(self._config.known_as or self._config.model_id)
+        facts = None if known is None else known.facts
+        of_row = self.row.capabilities
+        window = listed and listed.context_window_tokens
         return ModelInfo(
             provider_id=self._vendor.name,
             specification=self._specification,
             model_id=self._config.model_id,
-            capabilities=known and known.capabilities & self.row.capabilities,
-            context_window_tokens=listed and listed.context_window_tokens,
-            max_output_tokens=known and known.max_output_tokens,
+            capabilities=facts and frozenset(one for one in of_row if facts.has(one)),
+            context_window_tokens=window or (facts and facts.context_window),
+            max_output_tokens=facts and facts.max_output_tokens,
+            known_as=facts and facts.name,
             prices=listed and listed.prices,
         )
 
@@ -274,8 +279,8 @@ class Model(Streaming, Generic[ConfigT]):
         asked = Capability(capability)
         if asked not in self.row.capabilities:
             return False
-        known = known_model(self._config.model_id)
-        return None if known is None else asked in known.capabilities
+        known = known_name(self._config.known_as or self._config.model_id)
+        return None if known is None else known.facts.has(asked)
 
     def can_continue(self, message: Message) -> bool:
         """Return whether `continue_from` of `stream` takes an answer that broke off.

@@ -25,6 +25,8 @@ class RequestMetadata(ShortRepr, BaseModel):
 class ModelInfo(ShortRepr, BaseModel):
     """Known facts about a model, without a request to its provider; None is not known.
 
+    `known_as` is the row of the table of models that has them.
+
     >>> info = model.model_info()
     >>> info.provider_id, info.specification
     ('openai', 'openai-chat')
@@ -39,3 +41,4 @@ class ModelInfo(ShortRepr, BaseModel):
     context_window_tokens: int | None = None
     max_output_tokens: int | None = None
     prices: Prices | None = None
+    known_as: str | None = None

@@ -38,8 +38,10 @@ def test_the_examples_of_settings_run(
         monkeypatch.setenv("ANTHROPIC_API_KEY", "key")
         run_examples("Settings that every provider has", found)
         found["model"].close()
+        found["mini"].close()
         bodies: list[dict[str, Any]] = [json.loads(asked.body) for asked in server.requests]
-    assert [body["reasoning_effort"] for body in bodies] == ["low", "high", "low"]
+    assert [body["reasoning_effort"] for body in bodies] == ["low", "high", "low", "high"]
+    assert "temperature" not in bodies[3]
     schema = bodies[2]["response_format"]["json_schema"]
     assert (schema["name"], set(schema["schema"]["properties"])) == ("Forecast", set(ANSWER))
     assert found["forecast"].model_dump() == ANSWER
@@ -49,6 +51,8 @@ def test_the_examples_of_settings_run(
     lost = ("seed: anthropic-messages has no seed", "output_schema: anthropic-messages has no name")
     printed = capsys.readouterr().out
     assert all(f"openai-chat to anthropic-messages: {reason}" in printed for reason in lost)
+    refused = ("no effort max: high is sent", "temperature: gpt-5-mini refuses it")
+    assert all(reason in printed for reason in refused)
 
 
 def recipe() -> Recording:

@@ -425,8 +425,8 @@ def test_capabilities_are_those_of_the_model_or_unknown(
     assert model.supports("thinking") is thinking
     info = model.model_info()
     assert info.max_output_tokens == max_output_tokens
-    known = None if info.capabilities is None else Capability.IMAGES in info.capabilities
-    assert known is images
+    assert (info.capabilities is None) is (images is None and thinking is None)
+    assert (Capability.IMAGES in (info.capabilities or ())) is bool(images)
 
 
 def test_a_protocol_without_a_capability_has_it_for_no_model() -> None:

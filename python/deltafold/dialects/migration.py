@@ -29,7 +29,7 @@ from deltafold.dialects.settings_table import (
     SettingTable,
 )
 
-_NAME: Final = frozenset({"model_id"})
+_NAME: Final = {"model_id"}
 LOWERED: Final = ("reasoning_effort", "output_schema")
 """Settings of `ModelConfig` that most APIs have in a member of another name."""
 

@@ -13,9 +13,9 @@ import deltafold
 from conversations import DIALECTS
 from deltafold import Message, MessageAssembler, ThinkingPart
 from deltafold.dialects.model_names import ModelName, canonical_model, is_state_of, same_model
+from deltafold.dialects.model_table import facts_of
 from deltafold.dialects.repairs.problems import ProblemCode
 from deltafold.dialects.repairs.repair import check, repair
-from deltafold.models.known_models import known_model
 from signed_answers import SIGNED, Signed
 
 SAME = (
@@ -147,7 +147,7 @@ def test_state_without_a_model_belongs_to_every_model() -> None:
 
 
 def test_spellings_of_claude_are_known() -> None:
-    spelled = [known_model(name) for name in ("anthropic/claude-sonnet-4.5", "claude-sonnet-4-5")]
+    spelled = [facts_of(name) for name in ("anthropic/claude-sonnet-4.5", "claude-sonnet-4-5")]
     assert spelled[0] is spelled[1] is not None
 
 

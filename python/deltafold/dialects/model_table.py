@@ -228,8 +228,9 @@ def stand_in(model_id: str) -> ModelFacts | None:
     row = newest_older(model_id)
     facts = None if row is None else facts_of(row)
     place = None if facts is None else facts.line
-    if facts is None or place is None:
-        return facts
+    asked = line_of(_name(model_id).model)
+    if facts is None or place is None or (asked is not None and asked.version == place.version):
+        return facts  # a preview has the numbers of its model
     line = [
         _facts(one)
         for one, at in _lines()[place.family].items()

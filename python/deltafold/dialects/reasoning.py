@@ -95,8 +95,9 @@ def effort_of(
     elif budget is not None and budget > 0:
         conversion.drop(BUDGET, "the effort is sent instead")
     if of_model is not None and not scale:
-        if effort != "none":
-            conversion.drop(EFFORT, f"{who} takes no effort")
+        if effort == "none":
+            return "none"  # how a host switches off the thinking of a model without efforts
+        conversion.drop(EFFORT, f"{who} takes no effort")
         return None
     if not scale or effort in scale:
         return str(effort)

@@ -8,7 +8,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use deltafold::CallId;
-use deltafold::contract::{Delta, DeltaKind, InputFormat, Payload, TextAttributes, TextOnlyDelta};
+use deltafold::contract::{
+    Delta, DeltaKind, Failure, InputFormat, Payload, TextAttributes, TextOnlyDelta,
+};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyType};
@@ -176,6 +178,14 @@ impl MessageDelta {
             Body::Thinking { .. } => DeltaKind::Thinking,
             Body::Args { .. } => DeltaKind::ToolCallArgs,
             Body::Rare(rare) => rare.payload.kind(),
+        }
+    }
+
+    /// Return the failure of an error delta.
+    fn failure(&self) -> Option<&Failure<Box<str>>> {
+        match self.rare() {
+            Some(Payload::Error(failure)) => Some(failure),
+            _ => None,
         }
     }
 
@@ -425,59 +435,38 @@ impl MessageDelta {
 
     #[getter]
     fn error_code<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        match self.rare() {
-            Some(Payload::Error(failure)) => contract::error_code(py, failure.code).map(Some),
-            _ => Ok(None),
-        }
+        self.failure().map(|failure| contract::error_code(py, failure.code)).transpose()
     }
 
     #[getter]
     fn error_message(&self) -> Option<&str> {
-        match self.rare() {
-            Some(Payload::Error(failure)) => failure.message.as_deref(),
-            _ => None,
-        }
+        self.failure().and_then(|failure| failure.message.as_deref())
     }
 
     #[getter]
     fn retryable(&self) -> Option<bool> {
-        match self.rare() {
-            Some(Payload::Error(failure)) => failure.retryable,
-            _ => None,
-        }
+        self.failure().and_then(|failure| failure.retryable)
     }
 
     /// Seconds to wait before a retry.
     #[getter]
     fn retry_after(&self) -> Option<f64> {
-        match self.rare() {
-            Some(Payload::Error(failure)) => failure.retry_after,
-            _ => None,
-        }
+        self.failure().and_then(|failure| failure.retry_after)
     }
 
     #[getter]
     fn status(&self) -> Option<u16> {
-        match self.rare() {
-            Some(Payload::Error(failure)) => failure.status,
-            _ => None,
-        }
+        self.failure().and_then(|failure| failure.status)
     }
 
     #[getter]
     fn provider_code(&self) -> Option<&str> {
-        match self.rare() {
-            Some(Payload::Error(failure)) => failure.provider_code.as_deref(),
-            _ => None,
-        }
+        self.failure().and_then(|failure| failure.provider_code.as_deref())
     }
 
     #[getter]
     fn http_request_id(&self) -> Option<&str> {
-        match self.rare() {
-            Some(Payload::Error(failure)) => failure.http_request_id.as_deref(),
-            _ => None,
-        }
+        self.failure().and_then(|failure| failure.http_request_id.as_deref())
     }
 
     /// The whole part of a `part` delta: an `ImagePart`, `FileRefPart` or `ProviderPart`.  The payload has its wire form.

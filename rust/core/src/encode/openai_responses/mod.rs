@@ -20,19 +20,16 @@ mod item;
 mod parts;
 mod response;
 mod state;
+mod whole_items;
 
 use std::collections::BTreeSet;
 
 use item::{Item, Kind};
 use parts::write_parts;
-use state::{
-    Origin, is_audio_part, is_own_raw, own_citation, own_forms, own_id, own_origin, own_phase,
-    quoted, run_call,
-};
+use state::{Origin, is_audio_part, is_own_raw, own_forms, own_id, own_origin, own_phase, quoted};
 
 use crate::contract::{Failure, FinishReason, InputFormat};
 use crate::dialect::openai_responses::facts::FACTS;
-use crate::encode::annotations::{self, citation};
 use crate::encode::audio::{is_audio, rest_of_audio};
 use crate::encode::parts::member;
 use crate::encode::{
@@ -41,7 +38,7 @@ use crate::encode::{
     write_compact,
 };
 use crate::fold::MessageAssembler;
-use crate::json::{ObjectWriter, members, object, write_string};
+use crate::json::{ObjectWriter, object, write_string};
 
 /// Reasons of `incomplete_details`.
 const REASONS: &[&str] = &["max_output_tokens", "content_filter", "max_messages", "steered"];
@@ -223,50 +220,6 @@ impl ResponsesWriter {
             self.close(draft, "completed");
             self.ended = false;
         }
-    }
-
-    /// Write an item without a body.
-    fn whole(&mut self, draft: &mut Draft, json: String) {
-        let index = self.output.len();
-        for name in ["response.output_item.added", "response.output_item.done"] {
-            self.event(draft, name, |event| {
-                event.number("output_index", index);
-                event.json("item", &json);
-            });
-        }
-        self.output.push(json);
-    }
-
-    /// Write a call that the provider ran, whose text its client gets in events of its own.
-    fn run_call(&mut self, draft: &mut Draft, json: &str, (member, text): (&'static str, String)) {
-        let id =
-            members(json).into_iter().find(|(key, _)| key == "id").map(|(_, id)| id.to_owned());
-        let kind = if member == "input" { Kind::Custom } else { Kind::Function };
-        let mut item = Item::call(String::new(), "", "", kind);
-        let index = self.output.len();
-        let skeleton = object(|skeleton| {
-            for (key, value) in members(json) {
-                skeleton.json_of(&key, if key == member { "\"\"" } else { value });
-            }
-        });
-        self.event(draft, "response.output_item.added", |event| {
-            event.number("output_index", index);
-            event.json("item", &skeleton);
-        });
-        item.text = text;
-        let delta = (!item.text.is_empty()).then(|| (item.delta_event(), "delta"));
-        for (name, member) in delta.into_iter().chain([item.done_event()]) {
-            self.event(draft, name, |event| {
-                event.json("item_id", id.as_deref().unwrap_or("\"\""));
-                event.number("output_index", index);
-                event.text(member, &item.text);
-            });
-        }
-        self.event(draft, "response.output_item.done", |event| {
-            event.number("output_index", index);
-            event.json("item", json);
-        });
-        self.output.push(json.to_owned());
     }
 
     /// Take the encrypted form of reasoning for the open item.  Its own form needs the id that it came with.
@@ -534,39 +487,9 @@ impl Writer for ResponsesWriter {
                 return self.event(draft, "response.audio.done", |_| {});
             }
             WholeContent::Provider { dialect, block } if dialect == Self::DIALECT => {
-                let mut item = String::new();
-                let has_id =
-                    members(block).iter().any(|(key, value)| key == "id" && value.starts_with('"'));
-                if has_id {
-                    write_compact(&mut item, block);
-                } else {
-                    let id = self.next_id(draft, "item");
-                    item = object(|object| {
-                        object.text("id", &id);
-                        for (key, value) in members(block) {
-                            if key != "id" {
-                                object.json_of(&key, value);
-                            }
-                        }
-                    });
-                }
-                return match run_call(&item) {
-                    Some(call) => self.run_call(draft, &item, call),
-                    None => self.whole(draft, item),
-                };
+                return self.block(draft, block);
             }
-            WholeContent::Image { data: Some(data), .. } => {
-                let id = self.next_id(draft, "ig");
-                return self.whole(
-                    draft,
-                    object(|item| {
-                        item.text("id", &id);
-                        item.text("type", "image_generation_call");
-                        item.text("status", "completed");
-                        item.json("result", data);
-                    }),
-                );
-            }
+            WholeContent::Image { data: Some(data), .. } => return self.image(draft, data),
             WholeContent::Provider { dialect, .. } => format!("a part of {dialect}"),
             WholeContent::Image { .. } => "an image by its address".to_owned(),
             WholeContent::Other { kind } => format!("a part of the kind {kind}"),
@@ -632,39 +555,6 @@ fn note_foreign(draft: &mut Draft, state: Option<&str>) {
     let state = State::read(json);
     if state.dialect != ResponsesWriter::DIALECT {
         draft.notes.add("provider_state", &format!("provider state of {}", state.dialect));
-    }
-}
-
-impl ResponsesWriter {
-    /// Keep the annotations of the open part, which follow its text.
-    fn annotate(&mut self, draft: &mut Draft, json: &str) {
-        for annotation in annotations::list(json) {
-            let Some(item) = &mut self.item else { return };
-            let own = matches!(
-                annotations::kind(annotation).as_str(),
-                "file_citation" | "container_file_citation" | "file_path"
-            );
-            let written = if own {
-                let mut out = String::new();
-                write_compact(&mut out, annotation);
-                out
-            } else if let Some(own) = own_citation(annotation) {
-                own
-            } else if let Some(citation) = citation(annotation) {
-                let mut out = String::from("{\"type\":\"url_citation\",");
-                citation.write_members(&mut out);
-                out.push('}');
-                out
-            } else {
-                draft.notes.add("annotations", "an annotation without an address");
-                continue;
-            };
-            if item.is_refusal() || item.is_reasoning() {
-                draft.notes.add("annotations", "annotations of a part that is no text");
-                continue;
-            }
-            item.annotations.push(written);
-        }
     }
 }
 

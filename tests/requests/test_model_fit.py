@@ -125,6 +125,53 @@ def test_a_temperature_is_sent_to_the_models_that_take_it(
     assert bool(notes) is not kept
 
 
+@pytest.mark.parametrize(
+    ("dialect", "model"),
+    [
+        ("openai-chat", "kimi-k2.5"),
+        ("openai-chat", "zai-glm-4.7"),
+        ("openai-chat", "gemma-3-27b-it"),
+        ("ollama", "gpt-oss:20b"),
+        ("anthropic-messages", "anthropic/claude-opus-5-5"),
+        ("openai-responses", "openai/gpt-5-mini"),
+    ],
+)
+def test_settings_of_a_host_of_open_weights_and_of_a_router_are_sent(
+    dialect: str, model: str
+) -> None:
+    asked: dict[str, Any] = {"temperature": 0.2, "max_tokens": 500_000}
+    body, notes = sent(dialect, model_id=model, **asked)
+    unfitted, _ = sent(dialect, model_id=model, strict_settings=True, **asked)
+    assert (body, notes) == (unfitted, [])
+
+
+def test_a_type_of_thinking_that_switches_it_off_is_read_as_such() -> None:
+    asked: dict[str, Any] = {"thinking": {"type": "between_tools"}, "max_tokens": 50}
+    body, _ = moved(asked, "anthropic-messages", "openai-chat", "gpt-5.2")
+    assert body["reasoning_effort"] == "none"
+    own, notes = sent("anthropic-messages", model_id="claude-sonnet-5-5", **asked)
+    assert (own["thinking"], notes) == ({"type": "between_tools"}, [])
+
+
+def test_a_note_has_the_name_of_the_setting_that_was_written() -> None:
+    asked: dict[str, Any] = {"thinking": {"type": "disabled"}, "max_tokens": 50}
+    _, notes = sent("anthropic-messages", model_id="claude-opus-5-5", **asked)
+    assert [note.partition(":")[0] for note in notes] == ["thinking"]
+
+
+@pytest.mark.parametrize(
+    ("facts", "kept"), [({}, True), ({"known_as": "o3"}, False), ({"strict_settings": True}, True)]
+)
+def test_a_translation_knows_the_model_by_another_name(
+    facts: dict[str, Any], *, kept: bool
+) -> None:
+    body = {"model": "x", "messages": [], "max_tokens": 9, "temperature": 0.2}
+    parsed = parse_request(body, "anthropic-messages")
+    config, notes = migrate_config(parsed, "openai-chat", model_id="our-deployment", **facts)
+    assert (config.temperature is not None) is kept
+    assert bool(notes) is not kept
+
+
 def test_the_value_that_every_model_has_is_no_loss() -> None:
     body, notes = sent("openai-chat", model_id="gpt-5-mini", temperature=1, top_p=1)
     assert (body["temperature"], body["top_p"], notes) == (1, 1, [])

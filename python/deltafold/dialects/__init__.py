@@ -22,6 +22,7 @@ from deltafold.dialects.mechanism import Mechanism
 
 if TYPE_CHECKING:
     from deltafold.dialects.migration import Migrated, Side
+    from deltafold.dialects.model_table import KnownModel
     from deltafold.dialects.reader import ParsedRequest, Reader
     from deltafold.dialects.rendered import Identifiers, Rendered, Rendering
     from deltafold.dialects.settings import ModelConfig
@@ -175,11 +176,13 @@ class Dialect:
 
         return Side(self.name, self.config_class, self.settings)
 
-    def migrate(self, config: "ModelConfig", target: "Dialect", model_id: str) -> "Migrated":
+    def migrate(
+        self, config: "ModelConfig", target: "Dialect", model_id: str, known: "KnownModel | None"
+    ) -> "Migrated":
         """Return settings of this dialect as settings of another; see `migrate_config`."""
         from deltafold.dialects.migration import migrate  # noqa: PLC0415 - see the head
 
-        return migrate(config, self._side(), target._side(), model_id)  # noqa: SLF001 - same class
+        return migrate(config, self._side(), target._side(), model_id, known)  # noqa: SLF001 - same class
 
     def key_headers(self, key: str) -> dict[str, str]:
         """Return the headers of a request with an API key."""
@@ -371,7 +374,12 @@ def parse_request(
 
 
 def migrate_config(
-    settings: "ParsedRequest | ModelConfig", dialect: str, *, model_id: str | None = None
+    settings: "ParsedRequest | ModelConfig",
+    dialect: str,
+    *,
+    model_id: str | None = None,
+    known_as: str | None = None,
+    strict_settings: bool = False,
 ) -> "Migrated":
     """Return the settings of a request or of a Model as settings of another dialect.
 
@@ -389,6 +397,8 @@ def migrate_config(
         settings: a parsed request, or the configuration of a dialect.
         dialect: the dialect of the new settings.
         model_id: the model of the new settings; a name of another provider is never taken over.
+        known_as: the name by which the table of models knows this model; None is `model_id`.
+        strict_settings: whether to keep settings that this model is known to refuse.
 
     Raises:
         MisuseError: `model_id` is missing, or no request can be rendered in `dialect`.
@@ -412,4 +422,7 @@ def migrate_config(
         from deltafold.dialects.migration import Migrated  # noqa: PLC0415 - see the head
 
         return Migrated(config.model_copy(update={"model_id": model_id or known}))
-    return source.migrate(config, target, str(model_id))
+    from deltafold.dialects.model_fit import found_to_fit  # noqa: PLC0415 - see the head
+
+    facts = None if strict_settings else found_to_fit(known_as or str(model_id), dialect)
+    return source.migrate(config, target, str(model_id), facts)

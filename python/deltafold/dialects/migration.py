@@ -15,7 +15,8 @@ from typing import Any, Final, NamedTuple, cast
 from pydantic import ValidationError
 
 from deltafold.contract.kinds import json_object
-from deltafold.dialects.model_fit import known_model, taken_values
+from deltafold.dialects.model_fit import model_to_fit, taken_values
+from deltafold.dialects.model_table import KnownModel
 from deltafold.dialects.portable import PORTABLE
 from deltafold.dialects.reasoning import BUDGET, DYNAMIC, EFFORT
 from deltafold.dialects.rendered import NoteCode
@@ -62,10 +63,19 @@ class Side:
     table: SettingTable
 
 
-def migrate(config: ModelConfig, source: Side, target: Side, model_id: str) -> Migrated:
-    """Return the settings of a configuration as a configuration of another dialect."""
-    named = config.model_copy(update={"model_id": model_id})
-    conversion = Conversion(target.name, model_id, known_model(named, target.name))
+def migrate(
+    config: ModelConfig, source: Side, target: Side, model_id: str, known: KnownModel | None
+) -> Migrated:
+    """Return the settings of a configuration as a configuration of another dialect.
+
+    Args:
+        config: the configuration.
+        source: its dialect.
+        target: the dialect of the new configuration.
+        model_id: the model of the new configuration.
+        known: the facts that the settings are fitted to, None for no model that is known.
+    """
+    conversion = Conversion(target.name, model_id, known)
     values = taken_values(_read(config, source, conversion), conversion)
     fields = _written(values, values.keys(), target, conversion, given={})
     return Migrated(_valid(target, fields, conversion), _notes(source.name, conversion))
@@ -83,7 +93,7 @@ def lowered(config: ModelConfig, side: Side) -> Migrated:
     }
     if not names:
         return Migrated(config)
-    conversion = Conversion(side.name, config.model_id, known_model(config, side.name))
+    conversion = Conversion(side.name, config.model_id, model_to_fit(config, side.name))
     quiet = Conversion(side.name, config.model_id)
     own = config.model_copy(update=dict.fromkeys(names))
     values = _read(own, side, quiet)
@@ -103,12 +113,12 @@ def fitted(config: ModelConfig, side: Side) -> Migrated:
 
     Only what the facts about the model change is written anew: all else stays as it was written.
     """
-    known = None if config.model_fields_set == _NAME else known_model(config, side.name)
+    known = None if config.model_fields_set == _NAME else model_to_fit(config, side.name)
     if known is None:
         return Migrated(config)
     plain = Conversion(side.name, config.model_id)
-    conversion = Conversion(side.name, config.model_id, known)
     values = _read(config, side, plain)
+    conversion = Conversion(side.name, config.model_id, known, plain.names)
     taken = taken_values(values, conversion)
     if taken == values and EFFORT not in values and BUDGET not in values:
         return Migrated(config)  # the usual case

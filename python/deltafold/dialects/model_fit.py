@@ -3,21 +3,25 @@
 In: portable settings, and the facts about the model that is called.  Out: portable settings that
 the model takes, and notes.
 
-Laws: a model that no row knows gets what was written. A name that is newer than the table has the
-row of the newest older model of its line, and each note says which. A fact that is not known
-changes nothing.
+Laws: settings for a model that the table does not have stay as they were written. A name that is
+newer than the table is fitted to the newest older model of its line, which each note names. A fact
+that is not known changes nothing.
 Source: the table of models (`model_table.py`).
 """
 
 from collections.abc import Mapping
 from typing import Any, Final
 
-from deltafold.dialects.model_table import KnownModel, known_name
+from deltafold.dialects.model_table import KnownModel, find_model
 from deltafold.dialects.reasoning import BUDGET, EFFORT, effort_of
 from deltafold.dialects.settings import ModelConfig
 from deltafold.dialects.settings_table import Conversion
 from deltafold.specs.tool_specs import ToolChoice
 
+_COPIED: Final = frozenset({"openai-chat", "openai-responses", "anthropic-messages"})
+"""Protocols that servers and routers of other vendors speak."""
+_CLOSED: Final = frozenset({"anthropic", "openai", "google", "xai"})
+"""Vendors whose models are the same wherever they are served, Google's Gemma apart."""
 _FORCED: Final = frozenset({"required", "tool"})
 _DEFAULTS: Final[Mapping[str, object]] = {"temperature": 1, "top_p": 1}
 """Values that every model has without the setting, so that leaving them out needs no note."""
@@ -26,18 +30,31 @@ _NEAR: Final = 0.95
 _OFF: Final = "none"
 
 
-def known_model(config: ModelConfig, dialect: str) -> KnownModel | None:
-    """Return the facts that hold for the model of a configuration, None if no row knows it.
+def model_to_fit(config: ModelConfig, dialect: str) -> KnownModel | None:
+    """Return the facts that the settings of a configuration are fitted to, None if to none."""
+    return (
+        None
+        if config.strict_settings
+        else found_to_fit(config.known_as or config.model_id, dialect)
+    )
 
-    `strict_settings` asks for none, and `known_as` names the model in the table. A router, whose
-    names have the vendor's before a slash, fits the settings itself.
+
+def found_to_fit(name: str, dialect: str) -> KnownModel | None:
+    """Return the facts that settings for a model are fitted to, None if to none.
+
+    A router, whose names have the vendor's before a slash, fits the settings itself. The weights of
+    an open model run on many hosts, each with its own limits and settings, so that its row holds in
+    the vendor's own protocol alone.
     """
-    if config.strict_settings:
+    if dialect in _COPIED and "/" in name:
         return None
-    asked = config.known_as or config.model_id
-    if dialect == "openai-chat" and "/" in asked:
+    known = find_model(name)
+    if known is None:
         return None
-    return known_name(asked)
+    facts = known.facts
+    is_closed = facts.vendor in _CLOSED and "gemma" not in facts.name
+    is_at_home = dialect not in _COPIED and dialect in (facts.endpoints or ())
+    return known if is_closed or is_at_home else None
 
 
 def taken_values(values: Mapping[str, Any], conversion: Conversion) -> Mapping[str, Any]:
@@ -50,7 +67,7 @@ def taken_values(values: Mapping[str, Any], conversion: Conversion) -> Mapping[s
         return values
     taken = dict(values)
     if known.facts.thinking == "never" and (taken.get(EFFORT) == _OFF or taken.get(BUDGET) == 0):
-        # What the caller asks for is so already.
+        # The model never thinks, so that nothing has to switch thinking off.
         taken.pop(EFFORT, None)
         taken.pop(BUDGET, None)
     _fit_tool_choice(taken, known, conversion)

@@ -23,6 +23,9 @@ from deltafold.dialects.model_lines import SIZES, ModelLine, line_of
 from deltafold.dialects.model_names import ModelName, canonical_model, without_place
 
 _PATH: Final = Path(__file__).with_name("model_table.json")
+_FOR_ANY_MODEL: Final = 4096
+_UNSTREAMED: Final = 21_333
+"""Most tokens that the anthropic SDK 2 asks for without a stream: those of ten minutes."""
 _FINE_TUNE: Final = "ft:"
 _LONGEST: Final = 512
 """Most characters of a name that is looked up; no longer one is that of a model."""
@@ -243,10 +246,10 @@ def stand_in(model_id: str) -> ModelFacts | None:
     )
 
 
-def known_name(name: str) -> KnownModel | None:
+def find_model(name: str) -> KnownModel | None:
     """Return the facts that hold for a name, or those that stand for it; None if none do.
 
-    >>> known_name("gpt-6.4-sol").name
+    >>> find_model("gpt-6.4-sol").name
     'gpt-6.4-sol (taken as gpt-6.1-sol)'
     """
     return _known(name) if len(name) <= _LONGEST else None
@@ -258,7 +261,22 @@ def _known(name: str) -> KnownModel | None:
     if facts is not None and (facts.is_established or facts.kind != "chat"):
         return KnownModel(facts, name)
     older = stand_in(name)
-    return None if older is None else KnownModel(older, f"{name} (taken as {older.name})")
+    if older is not None:
+        return KnownModel(older, f"{name} (taken as {older.name})")
+    return None if facts is None else KnownModel(facts, name)
+
+
+def default_max_tokens(known: KnownModel | None, *, stream: bool) -> int:
+    """Return the limit of an answer where the protocol requires one and the caller set none.
+
+    It is the model's own limit, and for an answer that is not streamed what the anthropic SDK lets
+    through. A model that refuses a request whose input and limit exceed its window together, and a
+    model that is not known, gets a limit that each model of the protocol takes.
+    """
+    most = None if known is None else known.facts.max_output_tokens
+    if known is None or most is None or known.facts.fits_window:
+        return _FOR_ANY_MODEL
+    return most if stream else min(most, known.facts.max_unstreamed_tokens or _UNSTREAMED)
 
 
 def _smallest(numbers: Iterable[int | None]) -> int | None:

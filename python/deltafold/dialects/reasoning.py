@@ -13,15 +13,13 @@ thinking", Anthropic's pages "Effort" and "Extended thinking", and the guides on
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
 from deltafold.contract.kinds import json_object
+from deltafold.dialects.model_table import default_max_tokens
 from deltafold.dialects.settings import ModelConfig, Object
 from deltafold.dialects.settings_table import Conversion, Counterpart, Writing
 from deltafold.specs.tool_specs import ToolChoice
-
-if TYPE_CHECKING:
-    from deltafold.dialects.model_table import KnownModel
 
 EFFORT: Final = "reasoning_effort"
 BUDGET: Final = "reasoning_budget"
@@ -56,10 +54,9 @@ SHARES: Final[Mapping[str, float]] = {
 DYNAMIC: Final = -1
 CLAUDE_MINIMUM: Final = 1024
 CLAUDE_MAXIMUM: Final = 128_000
-_FOR_ANY_MODEL: Final = 4096
-_UNSTREAMED: Final = 21_333
-"""Most tokens that the anthropic SDK 2 asks for without a stream: those of ten minutes."""
 _DISABLED: Final = "disabled"
+_OFF: Final = frozenset({_DISABLED, "between_tools"})
+"""Types of the member `thinking` that switch it off; the second is that of Sonnet 5.5."""
 _CLAUDE_EFFORTS: Final = ("low", "medium", "high", "xhigh", "max")
 
 
@@ -95,9 +92,8 @@ def effort_of(
     elif budget is not None and budget > 0:
         conversion.drop(BUDGET, "the effort is sent instead")
     if of_model is not None and not scale:
-        if effort == "none":
-            return "none"  # how a host switches off the thinking of a model without efforts
-        conversion.drop(EFFORT, f"{who} takes no effort")
+        if effort != "none":
+            conversion.drop(EFFORT, f"{who} takes no effort")
         return None
     if not scale or effort in scale:
         return str(effort)
@@ -154,7 +150,7 @@ def is_claude_thinking(config: ModelConfig) -> bool:
         return True
     more = json_object(getattr(config, "additional_model_request_fields", None)) or {}
     thinking = json_object(getattr(config, "thinking", None) or more.get("thinking"))
-    return thinking is not None and thinking.get("type") != "disabled"
+    return thinking is not None and thinking.get("type") not in _OFF
 
 
 def _version_or_newest(model_id: str) -> tuple[int, int]:
@@ -276,19 +272,6 @@ def _with_thinking(
     return ClaudePlan({"type": "adaptive"}, word, tuple(changes))
 
 
-def default_max_tokens(known: "KnownModel | None", *, stream: bool) -> int:
-    """Return the limit of an answer where the protocol requires one and the caller set none.
-
-    It is the model's own limit, and for an answer that is not streamed what the anthropic SDK lets
-    through. A model that refuses a request whose input and limit exceed its window together, and a
-    model that is not known, gets a limit that each model of the protocol takes.
-    """
-    most = None if known is None else known.facts.max_output_tokens
-    if known is None or most is None or known.facts.fits_window:
-        return _FOR_ANY_MODEL
-    return most if stream else min(most, known.facts.max_unstreamed_tokens or _UNSTREAMED)
-
-
 def _with_budget(
     values: Mapping[str, Any], conversion: Conversion, *, is_forced: bool
 ) -> ClaudePlan:
@@ -326,7 +309,7 @@ def read_claude_thinking(
     match members.pop("type", None):
         case "enabled":
             found[BUDGET] = members.pop("budget_tokens", DYNAMIC)
-        case "disabled":
+        case "disabled" | "between_tools":
             found[EFFORT] = "none"
         case "adaptive":
             found[BUDGET] = DYNAMIC
@@ -351,7 +334,7 @@ def write_claude_thinking(values: Mapping[str, Any], conversion: Conversion) -> 
     shown = values.get(SUMMARY)
     if shown is None:
         return plan.thinking
-    if plan.thinking is None or plan.thinking["type"] == "disabled":
+    if plan.thinking is None or plan.thinking["type"] in _OFF:
         if shown:
             conversion.drop(SUMMARY, "the request has no thinking")
         return plan.thinking
@@ -402,7 +385,7 @@ def _sampling_refusal(name: str, values: Mapping[str, Any], conversion: Conversi
     if version is not None and version >= (4, 7):
         return "Claude models from 4.7 on refuse it"
     thinking = claude_plan(values, conversion).thinking
-    is_thinking = thinking is not None and thinking["type"] != "disabled"
+    is_thinking = thinking is not None and thinking["type"] not in _OFF
     is_accepted = {
         "temperature": values[name] == 1,
         "top_p": 0.95 <= values[name] <= 1,  # noqa: PLR2004 - the range of Anthropic's page

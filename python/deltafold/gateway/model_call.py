@@ -52,12 +52,17 @@ def open_stream(
     model = upstream.model
     with reading(asked.protocol):
         asked = with_origins(asked, upstream)
-        migrated = migrate_config(asked.parsed, model.dialect, model_id=upstream.model_id)
+        own = model.get_config()
+        migrated = migrate_config(
+            asked.parsed,
+            model.dialect,
+            model_id=upstream.model_id,
+            known_as=own.known_as,
+            strict_settings=own.strict_settings,
+        )
         settings: dict[str, Any] = migrated.config.fields_set()
         if asked.headers and model.specification == asked.protocol:
-            settings["extra_headers"] = _joined_headers(
-                model.get_config().extra_headers, asked.headers
-            )
+            settings["extra_headers"] = _joined_headers(own.extra_headers, asked.headers)
         in_pieces = protocol_of(asked.protocol).in_pieces and model.dialect != asked.protocol
         stream: AsyncDeltaStream = model.stream(
             list(whole_answers(asked.messages)) if in_pieces else asked.messages,
@@ -65,6 +70,7 @@ def open_stream(
             repair="auto",
             tee=tee,
             continue_from=continue_from,
+            notes=migrated.notes,
             **settings,
         )
     return stream

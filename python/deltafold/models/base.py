@@ -19,7 +19,7 @@ from deltafold._core import Decoder
 from deltafold.contract.exceptions import MisuseError
 from deltafold.dialects import Dialect
 from deltafold.dialects.capability import Capability
-from deltafold.dialects.model_table import known_name
+from deltafold.dialects.model_table import find_model
 from deltafold.dialects.repairs.repair import is_plain
 from deltafold.dialects.settings import CacheConfig, ModelConfig
 from deltafold.errors.mapper import ErrorMapper
@@ -248,7 +248,7 @@ class Model(Streaming, Generic[ConfigT]):
         newer than the table has those of the model that `known_as` names.
         """
         listed = listed_model(self._vendor.name, self._config.model_id)
-        known = known_name(self._config.known_as or self._config.model_id)
+        known = find_model(self._config.known_as or self._config.model_id)
         facts = None if known is None else known.facts
         of_row = self.row.capabilities
         window = listed and listed.context_window_tokens
@@ -279,7 +279,7 @@ class Model(Streaming, Generic[ConfigT]):
         asked = Capability(capability)
         if asked not in self.row.capabilities:
             return False
-        known = known_name(self._config.known_as or self._config.model_id)
+        known = find_model(self._config.known_as or self._config.model_id)
         return None if known is None else known.facts.has(asked)
 
     def can_continue(self, message: Message) -> bool:
@@ -373,7 +373,7 @@ class Model(Streaming, Generic[ConfigT]):
             for name, source in sources.items():
                 refuse_no_json(source, name)
             raise
-        notes = rendered.notes
+        notes = (*asked.notes, *rendered.notes)
         if report is not None and report.problems:
             notes = (*report.to_warnings(), *notes)
         return WrittenCall(

@@ -72,6 +72,7 @@ ToolChoiceLike: TypeAlias = ToolChoice | Literal["auto", "required", "none"]
 Repair: TypeAlias = Literal["none", "auto"]
 REPAIRS: Final[frozenset[Repair]] = frozenset({"none", "auto"})
 Metadata: TypeAlias = RequestMetadata | Mapping[str, object]
+Notes: TypeAlias = Sequence[Mapping[str, object]]
 
 
 @dataclass(slots=True)
@@ -93,6 +94,7 @@ class CallArguments:
     repair: Repair = "none"
     strict: bool = False
     continue_from: Message | None = None
+    notes: Notes = ()
     output: object = None
     streamed: bool = True
     params: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
@@ -122,6 +124,7 @@ _OPTIONS: Final = frozenset(
         "repair",
         "strict",
         "continue_from",
+        "notes",
         "output",
     }
 )

@@ -15,6 +15,7 @@ from deltafold.models.call_inputs import (
     CallArguments,
     Messages,
     Metadata,
+    Notes,
     Repair,
     SystemContent,
     ToolChoiceLike,
@@ -61,6 +62,7 @@ class Streaming(Messaging):
         repair: Repair = "none",
         strict: bool = False,
         continue_from: Message | None = None,
+        notes: Notes = (),
         output: None = None,
         **params: Any,  # noqa: ANN401 - fields of the configuration
     ) -> AsyncDeltaStream: ...
@@ -90,6 +92,7 @@ class Streaming(Messaging):
         repair: Repair = "none",
         strict: bool = False,
         continue_from: Message | None = None,
+        notes: Notes = (),
         output: object = None,
         **params: Any,
     ) -> AsyncDeltaStream:
@@ -114,6 +117,8 @@ class Streaming(Messaging):
             continue_from: an answer to the conversation that broke off, such as `partial_message`
                 of a `ModelError`. The deltas are those of its rest; the message has both, and a
                 warning with the code "continued". See `can_continue`.
+            notes: losses before the call, such as `Migrated.notes`; they become warnings of the
+                message.
             output: the type of the answer; the stream then has `partial` and `final_output`
                 (`Output` has the types).
             params: settings for this call alone.
@@ -135,6 +140,7 @@ class Streaming(Messaging):
             repair,
             strict,
             continue_from,
+            notes,
             output,
             params=params,
         )
@@ -156,6 +162,7 @@ class Streaming(Messaging):
         repair: Repair = "none",
         strict: bool = False,
         continue_from: Message | None = None,
+        notes: Notes = (),
         output: None = None,
         **params: Any,  # noqa: ANN401 - fields of the configuration
     ) -> DeltaStream: ...
@@ -185,6 +192,7 @@ class Streaming(Messaging):
         repair: Repair = "none",
         strict: bool = False,
         continue_from: Message | None = None,
+        notes: Notes = (),
         output: object = None,
         **params: Any,
     ) -> DeltaStream:
@@ -200,6 +208,7 @@ class Streaming(Messaging):
             repair,
             strict,
             continue_from,
+            notes,
             output,
             params=params,
         )

@@ -19,8 +19,8 @@ from deltafold.dialects.acceptance import takes_late_system
 from deltafold.dialects.aliases import Aliases
 from deltafold.dialects.anthropic_messages.settings import SETTINGS, AnthropicConfig
 from deltafold.dialects.media import source_of
-from deltafold.dialects.model_fit import known_model
-from deltafold.dialects.reasoning import default_max_tokens
+from deltafold.dialects.model_fit import model_to_fit
+from deltafold.dialects.model_table import default_max_tokens
 from deltafold.dialects.rendered import Identifiers, NoteCode, Object, Place, Rendering, given
 from deltafold.dialects.turns import (
     OPENING,
@@ -90,10 +90,13 @@ def body_of(rendering: Rendering, config: AnthropicConfig) -> Object:
     messages = _messages(turns, rendering)
     body: Object = {
         "model": config.model_id,
-        "max_tokens": default_max_tokens(known_model(config, DIALECT), stream=rendering.stream),
+        "max_tokens": config.max_tokens,
         "messages": messages,
         "stream": rendering.stream,
     }
+    if config.max_tokens is None:
+        known = model_to_fit(config, DIALECT)
+        body["max_tokens"] = default_max_tokens(known, stream=rendering.stream)
     body |= given(
         {
             "system": _system(turns, rendering) or None,

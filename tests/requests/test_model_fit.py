@@ -165,7 +165,7 @@ def test_a_note_has_the_name_of_the_setting_that_was_written() -> None:
 def test_a_translation_knows_the_model_by_another_name(
     facts: dict[str, Any], *, kept: bool
 ) -> None:
-    body = {"model": "x", "messages": [], "max_tokens": 9, "temperature": 0.2}
+    body: dict[str, Any] = {"model": "x", "messages": [], "max_tokens": 9, "temperature": 0.2}
     parsed = parse_request(body, "anthropic-messages")
     config, notes = migrate_config(parsed, "openai-chat", model_id="our-deployment", **facts)
     assert (config.temperature is not None) is kept

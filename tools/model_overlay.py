@@ -55,6 +55,9 @@ DROPPED: Final = (
 )
 """Chat models that the sources no longer list, and that recordings and deployments still name."""
 
+RULED: Final = r"grok-4(?:-fast|-1-fast)?"
+"""Models that only a literal has, and that the rules describe."""
+
 _SETTINGS: Final = ("thinking", "forced_tools", "sampling.temperature")
 REQUIRED: Final = {
     "anthropic": (
@@ -98,5 +101,6 @@ OVERLAY: Final = Overlay(
     required=REQUIRED,
     special=SPECIAL,
     dropped=DROPPED,
+    ruled=RULED,
     month=MONTH,
 )

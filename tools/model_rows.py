@@ -33,6 +33,7 @@ class Overlay(NamedTuple):
         special: pattern of the models that may lack them.
         month: month of the sources, as "YYYY-MM".
         dropped: names of chat models that the sources no longer list.
+        ruled: pattern of chat models that the rules describe, and no source.
     """
 
     vendors: Sequence[tuple[str, str]]
@@ -41,6 +42,7 @@ class Overlay(NamedTuple):
     special: str
     month: str
     dropped: Sequence[str] = ()
+    ruled: str = ""
 
     def vendor_of(self, model: str) -> str | None:
         """Return the vendor of a model, None for a name of no family."""
@@ -99,6 +101,7 @@ def build(
     """
     names = sorted({*keys})
     described = {claim.model for claim in claims if claim.source not in {*literals}}
+    described |= {name for name in names if re.fullmatch(overlay.ruled, name)}
     bare = [name for name in names if name not in described]
     settled = settle(names, _of_their_kind(names, claims, overlay.rules), overlay.rules)
     for name in bare:

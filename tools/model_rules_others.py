@@ -14,6 +14,8 @@ _ROUNDED: Final = "litellm: genai-prices rounds the number"
 _GOOGLE: Final = "https://ai.google.dev/gemini-api/docs/thinking"
 _KNOWN: Final = "Google's list of models"
 _XAI: Final = "litellm/llms/xai/chat/transformation.py, tested by its authors"
+_XAI_GUIDE: Final = "https://docs.x.ai/docs/guides/reasoning"
+_EVERY_EFFORT: Final = "effort.(none|minimal|low|medium|high|xhigh|max)"
 _DEEPSEEK: Final = "https://api-docs.deepseek.com/guides/thinking_mode"
 _KIMI: Final = "pydantic_ai/providers/moonshotai.py, measured by its authors"
 _GLM: Final = "https://docs.bigmodel.cn/cn/guide/capabilities/thinking-mode"
@@ -134,25 +136,39 @@ _XAI_RULES: Final = (
         value=True,
     ),
     Rule(
-        r"grok-4.*|grok-code-fast.*|grok-3-mini.*",
+        r"grok-4(?!.*non-reasoning).*|grok-code-fast.*|grok-3-mini.*",
         "sampling.stop_sequences",
-        _XAI,
+        f"{_XAI}; {_XAI_GUIDE}",
         _READ,
         value="never",
     ),
     Rule(
-        r"grok-4.*|grok-code-fast.*",
-        "sampling.frequency_penalty",
-        _XAI,
+        r"grok-4(?!.*non-reasoning).*|grok-code-fast.*",
+        "sampling.(frequency|presence)_penalty",
+        f"{_XAI}; {_XAI_GUIDE}",
         _READ,
         value="never",
     ),
     Rule(
-        r"grok-4\.20.*non-reasoning.*",
+        r"grok-(?:3|3-fast|4|4-fast.*|4-1-fast.*|4\.20(?!.*multi-agent).*|code-fast.*)",
+        _EVERY_EFFORT,
+        f"{_XAI_GUIDE}: an error; measured in NousResearch/hermes-agent #23435",
+        _READ,
+        value=False,
+    ),
+    Rule(
+        r"grok-(?:3|3-fast|4.*non-reasoning.*)",
         "thinking",
-        "xai_sdk/types/model.py: the name says so",
+        f"{_XAI_GUIDE}; xai_sdk/types/model.py: the name says so",
         _READ,
         value="never",
+    ),
+    Rule(
+        r"grok-(?:4|4-fast.*|4-1-fast.*|4\.20.*|code-fast.*)",
+        "thinking",
+        f"{_XAI_GUIDE}: without any configuration",
+        _READ,
+        value="always",
     ),
 )
 
@@ -169,6 +185,20 @@ _MISTRAL_RULES: Final = (
         _VENDORS,
         _READ,
         value=("mistral",),
+    ),
+    Rule(
+        r"magistral-.*",
+        "effort.(none|high)",
+        "https://github.com/anomalyco/models.dev/pull/1986, measured",
+        _READ,
+        value=True,
+    ),
+    Rule(
+        r"magistral-.*",
+        "effort.(minimal|low|medium|xhigh|max)",
+        "https://github.com/anomalyco/models.dev/pull/1986, measured",
+        _READ,
+        value=False,
     ),
     Rule(
         r"mistral-small",
@@ -206,6 +236,13 @@ _CHINESE_RULES: Final = (
     ),
     Rule(
         _DEEPSEEK_THINKERS,
+        "effort.none@openai-responses",
+        f"{_DEEPSEEK}: it disables thinking",
+        _READ,
+        value=True,
+    ),
+    Rule(
+        _DEEPSEEK_THINKERS,
         "effort.(none|minimal|medium|xhigh)",
         "pydantic_ai/providers/deepseek.py: the native efforts",
         _READ,
@@ -236,6 +273,34 @@ _CHINESE_RULES: Final = (
         r"kimi-k(?:2\.[567]|3).*",
         "sampling.temperature",
         "litellm/llms/moonshot/chat/transformation.py: every temperature but 1 is refused",
+        _READ,
+        value="never",
+    ),
+    Rule(
+        r"glm-(?:4\.[67]|5(?:\.\d)?)",
+        "max_output_tokens",
+        "https://docs.z.ai/api-reference/llm/chat-completion",
+        _READ,
+        value=131_072,
+    ),
+    Rule(
+        r"kimi-k2\.[56]",
+        "sampling.(top_p|presence_penalty|frequency_penalty)",
+        "https://platform.kimi.ai/docs/api/models-overview: cannot be modified",
+        _READ,
+        value="never",
+    ),
+    Rule(
+        r"(?:qwen|qwq).*",
+        "forced_tools",
+        "QwenLM/qwen-code #7659: refused in thinking mode",
+        _READ,
+        value="unless_thinking",
+    ),
+    Rule(
+        r"glm-\d(?:\.\d)?(?:v.*|-[a-z].*|-4.*)?",
+        "forced_tools",
+        "https://docs.z.ai/api-reference/llm/chat-completion: auto alone",
         _READ,
         value="never",
     ),

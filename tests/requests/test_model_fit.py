@@ -53,7 +53,7 @@ def effort_in(dialect: str, body: Mapping[str, Any]) -> object:
         ("openai-responses", "gpt-5-mini", "none", "minimal"),
         ("openai-chat", "gpt-5.2", "none", "none"),
         ("openai-chat", "gpt-5.2", "minimal", "low"),
-        ("openai-chat", "gpt-6-sol", "max", "xhigh"),
+        ("openai-chat", "gpt-5.2", "max", "xhigh"),
         ("openai-responses", "gpt-6-sol", "max", "max"),
         ("openai-responses", "gpt-5-pro", "minimal", "high"),
         ("openai-chat", "o3", "max", "high"),

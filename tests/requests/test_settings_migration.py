@@ -313,10 +313,11 @@ def recorded(dialect: str) -> list[dict[str, Any]]:
 
 IMPLIED_BY: Final = {
     "logprobs": ("top_logprobs",),
+    "thinking": ("reasoning_effort",),
     "response_mime_type": ("response_schema", "generation_config"),
 }
 """Settings that another setting of the same body implies: a number of alternatives asks for log
-probabilities, and a schema for JSON."""
+probabilities, an effort for thinking, and a schema for JSON."""
 
 
 @needs_corpus

@@ -76,7 +76,7 @@ LIMITS: Final = [
         {"temperature": 0.5, "top_p": 0.5},
         CLAUDE,
         {"temperature": 0.5},
-        "refuse it beside temperature",
+        "refuses it beside temperature",
         ("top_p",),
         "claude-sonnet-4-5",
     ),

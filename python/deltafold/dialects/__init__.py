@@ -8,7 +8,7 @@ Laws: rendering and parsing do no I/O and keep no state, so that every rule of a
 test.  The rows alone import no model of pydantic; a folder is imported when its row is used first.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache
@@ -127,8 +127,17 @@ class Dialect:
         config: "ModelConfig",
         *,
         stream: bool = True,
+        vendors: "Collection[str]" = (),
     ) -> "Rendered":
         """Render a request.
+
+        Args:
+            messages: the conversation.
+            tools: the tools of the caller.
+            config: the settings.
+            stream: whether the answer is streamed.
+            vendors: names of the vendor that is called. The settings of an open model are fitted
+                to it at its own vendor alone.
 
         Raises:
             MisuseError: a part names a local file, which must be read first.
@@ -139,8 +148,9 @@ class Dialect:
         side = self._side()
         notes: Sequence[dict[str, object]] = ()
         if config.reasoning_effort is not None or config.output_schema is not None:
-            config, notes = lowered(config, side)
-        config, of_model = fitted(config, side)
+            config, notes = lowered(config, side, vendors)
+        has_tools = bool(tools or config.provider_tools)
+        config, of_model = fitted(config, side, vendors, has_tools=has_tools)
         notes = [*notes, *of_model]
         rendering = renderer.rendering(
             self.name,
@@ -380,6 +390,7 @@ def migrate_config(
     model_id: str | None = None,
     known_as: str | None = None,
     strict_settings: bool = False,
+    vendors: "Collection[str]" = (),
 ) -> "Migrated":
     """Return the settings of a request or of a Model as settings of another dialect.
 
@@ -399,6 +410,7 @@ def migrate_config(
         model_id: the model of the new settings; a name of another provider is never taken over.
         known_as: the name by which the table of models knows this model; None is `model_id`.
         strict_settings: whether to keep settings that this model is known to refuse.
+        vendors: names of the vendor that has the model, () if it is not known.
 
     Raises:
         MisuseError: `model_id` is missing, or no request can be rendered in `dialect`.
@@ -424,5 +436,5 @@ def migrate_config(
         return Migrated(config.model_copy(update={"model_id": model_id or known}))
     from deltafold.dialects.model_fit import found_to_fit  # noqa: PLC0415 - see the head
 
-    facts = None if strict_settings else found_to_fit(known_as or str(model_id), dialect)
+    facts = None if strict_settings else found_to_fit(known_as or str(model_id), dialect, vendors)
     return source.migrate(config, target, str(model_id), facts)

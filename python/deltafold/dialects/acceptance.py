@@ -9,7 +9,7 @@ from mimetypes import guess_type
 from typing import Final
 
 from deltafold.dialects.media import Source
-from deltafold.dialects.reasoning import claude_version
+from deltafold.dialects.model_table import find_model
 
 _ASSISTANT_FIRST: Final[Mapping[str, re.Pattern[str]]] = {
     # A recording of Claude Sonnet 4.5 in 2026. Converse refuses it for models of other vendors: "A
@@ -21,17 +21,6 @@ _OF_OPENAI: Final = re.compile(r"(gpt-(?!oss)|chatgpt-|o\d)")
 
 _NO_AUDIO: Final = re.compile(r"gpt-5(?!.*audio)")
 _CLAUDE_AT_BEDROCK: Final = re.compile(r"(.*\.)?anthropic\.claude-")
-
-_CLAUDE_TAKES_LATE_SYSTEM: Final = re.compile(
-    r"claude-(?:opus-4-(?:[89]|\d\d)(?!\d)|(?!sonnet-|haiku-)[a-z]+-[5-9](?!\d))"
-)
-"""Claude models that act on a system message between the turns: Opus from 4.8 on, Fable, Mythos.
-
-Earlier models refuse the role ("role 'system' is not supported on this model"). Sonnet 5 answers
-200 and ignores the message, so that Sonnet and Haiku count as not taking it. Source: Anthropic's
-page on mid-conversation system messages; the profiles of pydantic-ai 2.68, which were measured
-(read 2026-11).
-"""
 
 _SYSTEM_FIRST: Final = re.compile(r"(?:.*/)?(?:qwen|qwq)", re.IGNORECASE)
 """Models whose chat template refuses a system message behind the first message: "System message
@@ -86,28 +75,31 @@ def answer_needs_its_id(dialect: str, model_id: str | None) -> bool:
 def binds_reasoning(dialect: str, model_id: str) -> bool:
     """Return whether reasoning of a model is refused when what was said before it has changed.
 
-    Claude models from 5.1 on bind it; Fable 5, Opus 5, Sonnet 5 and earlier models answer 200, and
-    so does Mythos 5.1. A name without a version is taken as that of a newer model. Sources:
-    Anthropic's pages "Preserved thinking" and "Troubleshooting thinking"; the profiles of
-    pydantic-ai 2.68, which were measured (read 2026-11).
+    A Claude model that the table of models does not describe is taken as a newer one. Sources:
+    Anthropic's pages "Preserved thinking" and "Troubleshooting thinking" (read 2026-11); the table.
     """
     if dialect not in _OF_CLAUDE or "claude" not in model_id:
         return False
-    version = claude_version(model_id)
-    return version is None or (version >= (5, 1) and "mythos-5-1" not in model_id)
+    known = find_model(model_id)
+    return known is None or known.facts.binds_thinking is not False
 
 
 def takes_late_system(model_id: str, *, was_given: bool) -> bool:
     """Return whether a model of the Messages API acts on a system message between the turns.
 
+    Earlier Claude models refuse the role ("role 'system' is not supported on this model"). Sonnet 5
+    answers 200 and ignores the message, so that it counts as not taking it. Source: Anthropic's
+    page on mid-conversation system messages (read 2026-11); the table of models.
+
     Args:
-        model_id: the model.
+        model_id: the model, by the name that the table knows it by.
         was_given: whether the client of this dialect wrote the message there; models of other
             vendors get such a message where it stood.
     """
     if "claude" not in model_id:
         return was_given
-    return _CLAUDE_TAKES_LATE_SYSTEM.search(model_id) is not None
+    known = find_model(model_id)
+    return known is not None and known.facts.late_system is True
 
 
 def system_must_be_first(model_id: str) -> bool:

@@ -7,7 +7,7 @@ both steps read the rows of the tables. Every setting arrives, is noted, or only
 a body of its dialect. The configuration of the target is valid.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, cast
@@ -15,10 +15,16 @@ from typing import Any, Final, NamedTuple, cast
 from pydantic import ValidationError
 
 from deltafold.contract.kinds import json_object
-from deltafold.dialects.model_fit import model_to_fit, taken_values
+from deltafold.dialects.model_fit import (
+    CHAT,
+    CLAUDE_DIALECTS,
+    TOOLS_BESIDE_NONE,
+    model_to_fit,
+    taken_values,
+)
 from deltafold.dialects.model_table import KnownModel
 from deltafold.dialects.portable import PORTABLE
-from deltafold.dialects.reasoning import BUDGET, DYNAMIC, EFFORT
+from deltafold.dialects.reasoning import BUDGET, DYNAMIC, EFFORT, SUMMARY, is_thinking_off
 from deltafold.dialects.rendered import NoteCode
 from deltafold.dialects.settings import ModelConfig, Object
 from deltafold.dialects.settings_table import (
@@ -31,6 +37,11 @@ from deltafold.dialects.settings_table import (
 )
 
 _NAME: Final = {"model_id"}
+_SWITCHES: Final = frozenset({"thinking", "reasoning_effort"})
+"""Settings that express nothing but the amount of thinking."""
+_FORMS: Final = frozenset({"thinking", "output_config", "additional_model_request_fields"})
+"""Settings of Claude models that have the amount of thinking."""
+_AMOUNT: Final = frozenset({EFFORT, BUDGET, SUMMARY})
 LOWERED: Final = ("reasoning_effort", "output_schema")
 """Settings of `ModelConfig` that most APIs have in a member of another name."""
 
@@ -81,10 +92,15 @@ def migrate(
     return Migrated(_valid(target, fields, conversion), _notes(source.name, conversion))
 
 
-def lowered(config: ModelConfig, side: Side) -> Migrated:
+def lowered(config: ModelConfig, side: Side, vendors: Collection[str] = ()) -> Migrated:
     """Return a configuration with the portable settings in the members of the API.
 
     A setting of the API's own takes precedence over a portable setting for the same.
+
+    Args:
+        config: the configuration.
+        side: its dialect.
+        vendors: names of the vendor that is called.
     """
     names = {
         name: None
@@ -93,7 +109,7 @@ def lowered(config: ModelConfig, side: Side) -> Migrated:
     }
     if not names:
         return Migrated(config)
-    conversion = Conversion(side.name, config.model_id, model_to_fit(config, side.name))
+    conversion = Conversion(side.name, config.model_id, model_to_fit(config, side.name, vendors))
     quiet = Conversion(side.name, config.model_id)
     own = config.model_copy(update=dict.fromkeys(names))
     values = _read(own, side, quiet)
@@ -108,33 +124,112 @@ def lowered(config: ModelConfig, side: Side) -> Migrated:
     return Migrated(own.model_copy(update=fields), _notes(side.name, conversion))
 
 
-def fitted(config: ModelConfig, side: Side) -> Migrated:
+def fitted(
+    config: ModelConfig, side: Side, vendors: Collection[str] = (), *, has_tools: bool = False
+) -> Migrated:
     """Return a configuration without settings that its model is known to refuse.
 
     Only what the facts about the model change is written anew: all else stays as it was written.
+
+    Args:
+        config: the configuration.
+        side: its dialect.
+        vendors: names of the vendor that is called.
+        has_tools: whether the request offers tools.
     """
-    known = None if config.model_fields_set == _NAME else model_to_fit(config, side.name)
-    if known is None:
+    is_bare = config.model_fields_set == _NAME
+    has_tools = has_tools and side.name == CHAT
+    known = None if is_bare and not has_tools else model_to_fit(config, side.name, vendors)
+    if known is None or (is_bare and known.facts.chat_tools not in TOOLS_BESIDE_NONE):
         return Migrated(config)
     plain = Conversion(side.name, config.model_id)
     values = _read(config, side, plain)
-    conversion = Conversion(side.name, config.model_id, known, plain.names)
+    conversion = Conversion(side.name, config.model_id, known, plain.names, has_tools)
     taken = taken_values(values, conversion)
     if taken == values and EFFORT not in values and BUDGET not in values:
         return Migrated(config)  # the usual case
     plain.losses.clear()
     before = _written(values, values.keys(), side, plain, given={})
     after = _written(taken, taken.keys(), side, conversion, given={})
+    is_off = is_thinking_off(values) and side.name in {CHAT, *CLAUDE_DIALECTS}
     changed = {
-        field: after.get(field, side.config_class.model_fields[field].get_default())
-        for field in before.keys() | after.keys()
+        field: _without(getattr(config, field), before.get(field), after.get(field))
+        for field, row in side.table.items()
         if before.get(field) != after.get(field)
+        or (field in config.model_fields_set and _is_removed(field, row, values, taken))
+        # Each model has its own word for thinking that is off.
+        or (is_off and field in _SWITCHES and getattr(config, field) != after.get(field))
     }
-    losses = [loss for loss in conversion.losses if loss not in plain.losses]
+    fields: dict[str, Any] = {"model_id": config.model_id, **after}
+    fitted_config = side.config_class.model_construct(**fields)
+    if _amount(values) != _amount(_read(fitted_config, side, Conversion(side.name, ""))):
+        changed |= _thinking_as(after, config, side, values)
+    amount = {conversion.label(name) for name in _AMOUNT if not changed.keys().isdisjoint(_FORMS)}
+    losses = [loss for loss in conversion.losses if loss not in plain.losses or loss.name in amount]
     if not changed and not losses:
         return Migrated(config)
     conversion.losses[:] = losses
     return Migrated(config.model_copy(update=changed), _notes(side.name, conversion))
+
+
+def _thinking_as(
+    after: Object, config: ModelConfig, side: Side, values: Mapping[str, Any]
+) -> Object:
+    """Return the settings that ask for thinking in another form than the fitted ones.
+
+    Claude Code writes the forms of the newest models, and older programs those of older models.
+    """
+    changed: Object = {}
+    places = [
+        (field, part.member)
+        for field, row in side.table.items()
+        for part in counterparts_of(field, row)
+        if field not in LOWERED
+        and {*part.names} <= _AMOUNT
+        and not values.keys().isdisjoint(part.names)
+    ]
+    given = {place: _member(getattr(config, place[0]), place[1]) for place in places}
+    new = {place: _member(after.get(place[0]), place[1]) for place in places}
+    differing = [place for place in places if not _has_all(given[place], new[place])]
+    # An effort alone asks for no thinking: what is not set is added beside another form alone.
+    if all(given[place] is None for place in differing):
+        return changed
+    for field, path in differing:
+        value = changed.get(field, getattr(config, field))
+        rest = _without_member(value, path) if path else None
+        found = new[field, path]
+        changed[field] = rest if found is None else _with_member(rest, path, found)
+    return changed
+
+
+def _amount(values: Mapping[str, Any]) -> Object:
+    """Return the amount of thinking; what is left to the model is none."""
+    asked = {name: values[name] for name in (EFFORT, BUDGET) if values.get(name) is not None}
+    return {name: value for name, value in asked.items() if value != DYNAMIC}
+
+
+def _has_all(given: object, new: object) -> bool:
+    """Return whether a setting has the members of the fitted one; it may have more."""
+    own, wanted = json_object(given), json_object(new)
+    if own is None or wanted is None:
+        return given == new
+    return all(own.get(name) == value for name, value in wanted.items())
+
+
+def _is_removed(
+    field: str, row: Setting, values: Mapping[str, Any], taken: Mapping[str, Any]
+) -> bool:
+    """Return whether all portable settings that a setting expresses are taken out."""
+    names = {name for part in counterparts_of(field, row) for name in part.names} & values.keys()
+    return bool(names) and names.isdisjoint(taken)
+
+
+def _without(given: object, before: object, after: object) -> object:
+    """Return what a setting becomes; words that no portable setting expresses stay in a list."""
+    if not isinstance(given, tuple) or not isinstance(before, tuple):
+        return after
+    words, fitted_words = cast("tuple[object, ...]", given), cast("tuple[object, ...]", after or ())
+    return (*(word for word in words if word not in before), *fitted_words) or None
 
 
 def _rival(name: str, values: Mapping[str, Any]) -> str | None:

@@ -162,10 +162,12 @@ class KnownModel:
     Attributes:
         facts: the row of the table.
         name: the name of the model in notes, with the row of another model that stands for it.
+        is_stand_in: whether the row is that of another model.
     """
 
     facts: ModelFacts
     name: str
+    is_stand_in: bool = False
 
 
 def facts_of(model_id: str) -> ModelFacts | None:
@@ -262,7 +264,7 @@ def _known(name: str) -> KnownModel | None:
         return KnownModel(facts, name)
     older = stand_in(name)
     if older is not None:
-        return KnownModel(older, f"{name} (taken as {older.name})")
+        return KnownModel(older, f"{name} (taken as {older.name})", is_stand_in=True)
     return None if facts is None else KnownModel(facts, name)
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Self
 
 from deltafold.contract.kinds import json_object
-from deltafold.dialects.model_table import default_max_tokens
+from deltafold.dialects.model_table import KnownModel, default_max_tokens
 from deltafold.dialects.settings import ModelConfig, Object
 from deltafold.dialects.settings_table import Conversion, Counterpart, Writing
 from deltafold.specs.tool_specs import ToolChoice
@@ -55,9 +55,16 @@ DYNAMIC: Final = -1
 CLAUDE_MINIMUM: Final = 1024
 CLAUDE_MAXIMUM: Final = 128_000
 _DISABLED: Final = "disabled"
+_CHAT: Final = "openai-chat"
 _OFF: Final = frozenset({_DISABLED, "between_tools"})
 """Types of the member `thinking` that switch it off; the second is that of Sonnet 5.5."""
 _CLAUDE_EFFORTS: Final = ("low", "medium", "high", "xhigh", "max")
+
+
+def is_thinking_off(values: Mapping[str, Any]) -> bool:
+    """Return whether portable settings ask for no thinking."""
+    effort = values.get(EFFORT)
+    return effort == "none" or (effort is None and values.get(BUDGET) == 0)
 
 
 def effort_of_budget(budget: int) -> str:
@@ -124,7 +131,19 @@ def budget_of(values: Mapping[str, Any], conversion: Conversion) -> int | None:
 
 def write_effort(values: Mapping[str, Any], conversion: Conversion) -> object:
     """Return an effort, for APIs that take any word."""
-    return effort_of(values, conversion)
+    return None if _is_switched_off(values, conversion) else effort_of(values, conversion)
+
+
+def _is_switched_off(values: Mapping[str, Any], conversion: Conversion) -> bool:
+    """Return whether a member of its own switches thinking off in Chat, as DeepSeek's does."""
+    known = conversion.known
+    if known is None or known.facts.thinking_off != _DISABLED or conversion.target != _CHAT:
+        return False
+    return is_thinking_off(values)
+
+
+def _write_chat_thinking(values: Mapping[str, Any], conversion: Conversion) -> object:
+    return {"type": _DISABLED} if _is_switched_off(values, conversion) else None
 
 
 ANY_EFFORT: Final = Counterpart((EFFORT, BUDGET), write=write_effort)
@@ -142,15 +161,29 @@ def claude_version(model_id: str) -> tuple[int, int] | None:
     return int(found[1] or found[3]), int(found[2] or found[4] or 0)
 
 
-def is_claude_thinking(config: ModelConfig) -> bool:
-    """Return whether the settings make a Claude model think, in either of its protocols."""
-    if "claude" not in config.model_id:
-        return False
-    if config.reasoning_effort not in {None, "none"}:
-        return True
+def asked_to_think(config: ModelConfig) -> bool | None:
+    """Return whether settings ask a model to think, None if they leave it to the model."""
+    if config.reasoning_effort is not None:
+        return config.reasoning_effort != "none"
     more = json_object(getattr(config, "additional_model_request_fields", None)) or {}
     thinking = json_object(getattr(config, "thinking", None) or more.get("thinking"))
-    return thinking is not None and thinking.get("type") not in _OFF
+    if thinking is not None:
+        return thinking.get("type") not in _OFF
+    effort = (json_object(getattr(config, "reasoning", None)) or {}).get("effort")
+    if effort is not None:
+        return effort != "none"
+    switched = config.extra_body.get("enable_thinking")  # that of DashScope
+    return switched if isinstance(switched, bool) else None
+
+
+def thinks(config: ModelConfig, known: KnownModel | None) -> bool:
+    """Return whether a model thinks with these settings.
+
+    A model that is not known thinks where its settings ask for it.
+    """
+    asked = asked_to_think(config)
+    usual = None if known is None else known.facts.thinking
+    return usual == "always" or (usual == "default" if asked is None else asked)
 
 
 def _version_or_newest(model_id: str) -> tuple[int, int]:
@@ -232,7 +265,7 @@ def claude_plan(values: Mapping[str, Any], conversion: Conversion) -> ClaudePlan
     if effort is None and budget is None:
         return ClaudePlan()
     facts, known = _ClaudeFacts.of(conversion), conversion.known
-    if effort == "none" or (effort is None and budget == 0):
+    if is_thinking_off(values):
         return _without_thinking(facts, conversion)
     if known is not None and known.facts.thinking == "never":
         return ClaudePlan(drop=f"{known.name} does not think")
@@ -345,6 +378,11 @@ def write_claude_effort(values: Mapping[str, Any], conversion: Conversion) -> ob
     """Write the effort beside adaptive thinking."""
     return claude_plan(values, conversion).effort
 
+
+CHAT_THINKING: Final = Counterpart(
+    (EFFORT, BUDGET), read=read_claude_thinking, write=_write_chat_thinking
+)
+"""Member of DeepSeek, Moonshot and Z.ai. Sources: their guides "Thinking Mode" (read 2026-11)."""
 
 CLAUDE_THINKING: Final = Counterpart(
     (EFFORT, BUDGET, SUMMARY), read=read_claude_thinking, write=write_claude_thinking

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple, TypeAlias
 from deltafold.contract.kinds import json_array, json_object
 from deltafold.dialects.gemini.render import FOREIGN_SIGNATURE
 from deltafold.dialects.gemini.settings import OLD_MODEL
+from deltafold.dialects.model_table import find_model
 from deltafold.dialects.rendered import Object
 
 REPAIRED: Final = "replay_repaired"
@@ -53,24 +54,31 @@ def without_refused(dialect: str, body: Body, message: str, model_id: str) -> Re
     return None if repaired.body == body else repaired
 
 
-def _of_messages(body: Body, message: str, model_id: str) -> Repaired:  # noqa: ARG001 - one form
+def _of_messages(body: Body, message: str, model_id: str) -> Repaired:
     thinking = json_object(body.get("thinking")) or {}
     is_adaptive = thinking.get("type", "adaptive") == "adaptive"
     if _BOUND in message and is_adaptive and "block_binding" not in thinking:
         bound: Object = {"type": "adaptive", **thinking, "block_binding": _DROP}
         return Repaired({**body, "thinking": bound}, {"anthropic-beta": BINDING_BETA})
     kept = _without_blocks(body, lambda block: block.get("type") in _THINKING)
-    if thinking.get("type") == "enabled" and _is_open(kept, "tool_result"):
+    is_budget = thinking.get("type") == "enabled"
+    if is_budget and _is_open(kept, "tool_result") and _can_stop_thinking(model_id):
         # With a budget, an open call has to follow thinking.
         kept["thinking"] = {"type": "disabled"}
     return Repaired(kept)
+
+
+def _can_stop_thinking(model_id: str) -> bool:
+    known = find_model(model_id)
+    return known is None or known.facts.thinking != "always"
 
 
 def _of_converse(body: Body, message: str, model_id: str) -> Repaired:  # noqa: ARG001 - one form
     kept = _without_blocks(body, lambda block: "reasoningContent" in block)
     more = json_object(body.get("additionalModelRequestFields")) or {}
     thinking = json_object(more.get("thinking")) or {}
-    if thinking.get("type") == "enabled" and _is_open(kept, "toolResult"):
+    is_budget = thinking.get("type") == "enabled"
+    if is_budget and _is_open(kept, "toolResult") and _can_stop_thinking(model_id):
         kept["additionalModelRequestFields"] = {**more, "thinking": {"type": "disabled"}}
     return Repaired(kept)
 

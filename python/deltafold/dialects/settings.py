@@ -108,10 +108,16 @@ class ModelConfig(ShortRepr, LateModel):
                             f"{cls.__name__} has no field {name!r}: pass {_ARGUMENTS[name]} to "
                             "stream() or send_message() (docs/models.md)"
                         )
-                    near = difflib.get_close_matches(str(name), cls.model_fields, n=1, cutoff=0.5)
-                    hint = f"; did you mean {near[0]!r}?" if near else ""
-                    raise ValueError(f"{cls.__name__} has no field {name!r}{hint}")
+                    raise ValueError(
+                        f"{cls.__name__} has no field {name!r}{cls._advice(str(name))}"
+                    )
         return value
+
+    @classmethod
+    def _advice(cls, name: str) -> str:
+        """Return what to write instead of an unknown field, "" if nothing is near."""
+        near = difflib.get_close_matches(name, cls.model_fields, n=1, cutoff=0.5)
+        return f"; did you mean {near[0]!r}?" if near else ""
 
     def fields_set(self) -> dict[str, object]:
         """Return the fields that were given, extra ones too, by name."""

@@ -49,6 +49,7 @@ class Conversion:
         model_id: model of the new settings.
         known: the facts that hold for this model, None if it is not known.
         names: the setting of the source that each portable setting came from, for the losses.
+        has_tools: whether the request offers tools.
         losses: settings that do not arrive (`is_dropped`) or that change, each with the reason.
     """
 
@@ -56,6 +57,7 @@ class Conversion:
     model_id: str
     known: "KnownModel | None" = None
     names: dict[str, str] = field(default_factory=dict[str, str])
+    has_tools: bool = False
     losses: list["Loss"] = field(default_factory=list["Loss"])
 
     def label(self, name: str) -> str:

@@ -17,15 +17,13 @@ from typing import Final, cast
 from deltafold.contract.exceptions import MisuseError
 from deltafold.contract.usage import sum_of_usage
 from deltafold.dialects import DIALECTS, Continuing
-from deltafold.dialects.reasoning import claude_version, is_claude_thinking
+from deltafold.dialects.model_table import find_model
+from deltafold.dialects.reasoning import thinks
 from deltafold.dialects.settings import ModelConfig
 from deltafold.message.messages import Message, MessagePart, Role, TextPart
 
 CONTINUED: Final = "continued"
 """Code of the warning of a joined message."""
-
-_LAST_CLAUDE: Final = (4, 5)
-"""Newest version of Claude that continues an answer; later ones refuse the request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +54,10 @@ class Continuable:
         if continuing is Continuing.ALWAYS:
             return None
         if continuing is Continuing.BY_MODEL:
-            version = claude_version(self.config.model_id)
-            if version is None or version > _LAST_CLAUDE:
+            known = find_model(self.config.known_as or self.config.model_id)
+            if known is None or known.facts.vendor != "anthropic" or not known.facts.prefill:
                 return f"{self.config.model_id} is not known to continue an answer"
-            return "the request asks for reasoning" if is_claude_thinking(self.config) else None
+            return "the request asks for reasoning" if thinks(self.config, known) else None
         if not self.segment:
             return f"its provider does not continue answers of {self.dialect}"
         return "the client of an SDK has one address" if self.through_sdk else None

@@ -17,7 +17,9 @@ from typing import Any, Final, Generic
 from deltafold.contract.exceptions import MisuseError
 from deltafold.dialects import DIALECTS
 from deltafold.dialects.mechanism import Mechanism
-from deltafold.dialects.reasoning import claude_version, is_claude_thinking
+from deltafold.dialects.model_fit import may_force_tool
+from deltafold.dialects.model_table import find_model
+from deltafold.dialects.reasoning import claude_version
 from deltafold.dialects.settings import ModelConfig
 from deltafold.models.vendors import VENDORS
 from deltafold.specs.output_schema import OutputSchema
@@ -38,6 +40,8 @@ _OLD_GEMINI: Final = re.compile(r"gemini-(?:1|2)\.")
 """Models of Gemini that refuse a schema beside tools."""
 
 _PURPOSE: Final = "Return the final answer as the arguments of this tool."
+_CALL: Final = "Call this tool to answer: other text is not read."
+"""Request to a model whose call cannot be forced."""
 
 
 @dataclass(frozen=True)  # with slots, Python 3.11 cannot call the class with type arguments
@@ -74,9 +78,10 @@ def output_request(
         MisuseError: the mode is "schema", and the provider has no mechanism.
     """
     row = VENDORS.get(vendor)
-    mechanism = None if output.mode == "tool" else mechanism_of(dialect, vendor, config.model_id)
+    name = config.known_as or config.model_id
+    mechanism = None if output.mode == "tool" else mechanism_of(dialect, vendor, name)
     if output.mode == "auto" and mechanism is not None and has_tools:
-        is_refused = dialect == "gemini" and _OLD_GEMINI.search(config.model_id) is not None
+        is_refused = dialect == "gemini" and _OLD_GEMINI.search(name) is not None
         if is_refused or not mechanism.takes_tools or (row and not row.schema_beside_tools):
             mechanism = None
     schema = None if mechanism is None else _schema_for(output, mechanism)
@@ -86,15 +91,18 @@ def output_request(
         raise MisuseError(
             f'output: {config.model_id} of {vendor} cannot follow this schema; use mode="tool"'
         )
-    tool = ToolSpec(
-        name=output.name,
-        description=output.description or _PURPOSE,
-        parameter_schema=output.json_schema,
-    )
+    takes_choice = row is None or row.takes_tool_choice
+    is_forced = takes_choice and may_force_tool(config, dialect, () if row is None else row.names)
     choice = None
-    if (row is None or row.takes_tool_choice) and not is_claude_thinking(config):
+    if is_forced:
         is_alone = not has_tools and dialect != "cohere-chat"  # it cannot name a tool
         choice = ToolChoice.tool(output.name) if is_alone else ToolChoice(mode="required")
+    purpose = output.description or _PURPOSE
+    tool = ToolSpec(
+        name=output.name,
+        description=purpose if is_forced else f"{purpose} {_CALL}",
+        parameter_schema=output.json_schema,
+    )
     return OutputRequest(Expected(output, output.name), {"output_schema": None}, tool, choice)
 
 
@@ -107,12 +115,17 @@ def mechanism_of(dialect: str, vendor: str, model_id: str) -> Mechanism | None:
     row = VENDORS.get(vendor)
     if row is not None and not row.follows_schema:
         return None
-    version = claude_version(model_id)
-    if version is not None and version < _FIRST_CLAUDE and dialect in _CLAUDE_DIALECTS:
-        return None
-    if dialect == "bedrock-converse" and "claude" not in model_id:
+    known = find_model(model_id)
+    is_claude = "claude" in model_id or (known is not None and known.facts.vendor == "anthropic")
+    if is_claude and dialect in _CLAUDE_DIALECTS:
+        follows = None if known is None else known.facts.output_format
+        version = claude_version(model_id)
+        if follows is None:
+            follows = version is None or version >= _FIRST_CLAUDE
+        return DIALECTS[dialect].mechanism if follows else None
+    if dialect == "bedrock-converse":
         return DIALECTS[dialect].mechanism if _ON_BEDROCK.search(model_id) else None
-    if dialect == "anthropic-messages" and "claude" not in model_id and vendor != "anthropic":
+    if dialect == "anthropic-messages" and vendor != "anthropic":
         return None
     protocol = DIALECTS.get(dialect)
     return None if protocol is None else protocol.mechanism

@@ -83,7 +83,7 @@ IDENTIFIERS: Final = Identifiers(
 def body_of(rendering: Rendering, config: AnthropicConfig) -> Object:
     """Return the request body."""
     # A model without system messages between the turns gets their tools in the list.
-    repeats = not takes_late_system(config.model_id, was_given=True)
+    repeats = not takes_late_system(config.known_as or config.model_id, was_given=True)
     if repeats:
         rendering.without_withdrawn()
     turns = _with_systems_in_place(turns_of(rendering, answers_after_run=True), rendering)
@@ -179,7 +179,8 @@ def _note_moved(turns: Sequence[Turn], rendering: Rendering) -> None:
 
 def _takes_system(turn: Turn, rendering: Rendering) -> bool:
     was_given = "role" in replay.message_members(turn.parts, rendering)
-    return takes_late_system(rendering.model_id, was_given=was_given)
+    name = rendering.config.known_as or rendering.model_id
+    return takes_late_system(name, was_given=was_given)
 
 
 def _messages(turns: Sequence[Turn], rendering: Rendering) -> list[Object]:

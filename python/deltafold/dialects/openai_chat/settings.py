@@ -11,7 +11,7 @@ from deltafold.dialects.portable import (
     only_words,
     within,
 )
-from deltafold.dialects.reasoning import ANY_EFFORT
+from deltafold.dialects.reasoning import ANY_EFFORT, CHAT_THINKING
 from deltafold.dialects.settings import Flag, ModelConfig, Object, Penalty, Positive, Whole
 from deltafold.dialects.settings_table import (
     AS_MEMBER,
@@ -35,6 +35,8 @@ class OpenAIChatConfig(ModelConfig):
     100
 
     Attributes:
+        thinking: `{type: "enabled" | "disabled"}`, by which DeepSeek, Moonshot and Z.ai switch
+            thinking; `reasoning_effort="none"` becomes it at these vendors.
         candidate_count: the provider's `n`.
         replay_reasoning: the member in which this vendor wants its reasoning back; None, as OpenAI
             wants it, sends none.
@@ -56,6 +58,7 @@ class OpenAIChatConfig(ModelConfig):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    thinking: Object | None = None
     frequency_penalty: Penalty | None = None
     presence_penalty: Penalty | None = None
     seed: Whole | None = None
@@ -102,6 +105,7 @@ SETTINGS: Final[SettingTable] = {
     "max_tokens_member": no_member("selects the member of max_tokens").shapes(_FORM),
     "logprobs": copied("logprobs").means(LOGPROBS),
     "reasoning_effort": copied("reasoning_effort").means(ANY_EFFORT),
+    "thinking": copied("thinking").means(CHAT_THINKING),
     "response_format": copied("response_format").means(RESPONSE_FORMAT),
     "output_schema": written("response_format", reason=AS_MEMBER),
     "modalities": copied("modalities").means(only_words("modalities", "text", "audio")),

@@ -31,7 +31,7 @@ from langchain_core.tools import BaseTool
 from pydantic import ConfigDict, Field, PrivateAttr, SecretStr, model_validator
 
 from deltafold._core import DeltaBatch
-from deltafold.dialects.reasoning import is_claude_thinking
+from deltafold.dialects.model_fit import may_force_tool
 from deltafold.integrations.langchain.answers import Chunks, Event, Events, message_of
 from deltafold.integrations.langchain.failures import exception_of
 from deltafold.integrations.langchain.history import conversation_of
@@ -45,6 +45,7 @@ from deltafold.integrations.langchain.tools import bound_tools, choice_of, specs
 from deltafold.message.messages import Message
 from deltafold.models.base import Model
 from deltafold.models.loader import load_model
+from deltafold.models.vendors import VENDORS
 from deltafold.streams.delta_streams import AsyncDeltaStream, DeltaStream
 from deltafold.streams.encoded import message_deltas
 from deltafold.transports.timeouts import Timeouts
@@ -378,8 +379,11 @@ class ChatDeltafold(BaseChatModel):
             self,
             self._client,
             schema,
-            # Claude cannot be made to call a tool while it thinks.
-            can_force=not is_claude_thinking(self._client.get_config()),
+            can_force=may_force_tool(
+                self._client.get_config(),
+                self._client.dialect,
+                VENDORS[self._client.provider_id].names,
+            ),
             include_raw=include_raw,
             method=method,
             strict=strict,

@@ -84,7 +84,7 @@ def _schema_sent(
 ) -> OutputSchema | None:
     """Return the schema that the API accepts; None if the model follows none."""
     config = model.get_config()
-    if mechanism_of(model.dialect, model.provider_id, config.model_id) is None:
+    if mechanism_of(model.dialect, model.provider_id, config.known_as or config.model_id) is None:
         return None
     output = Output(
         dict(function["parameters"]),

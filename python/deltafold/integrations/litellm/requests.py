@@ -25,6 +25,7 @@ from deltafold.integrations.outlines import Outline, parts_of_outline
 from deltafold.message.messages import Message, Role
 from deltafold.message.parts import MessagePart
 from deltafold.models.base import Model
+from deltafold.models.vendors import VENDORS
 
 Wire: TypeAlias = Mapping[str, Any]
 
@@ -76,7 +77,15 @@ def arguments_of(model: Model[Any], name: str, parameters: Wire, headers: Wire) 
     if isinstance(form, type):
         given["response_format"] = type_to_response_format_param(form)
     parsed = parse_request({"messages": [], **given}, CHAT)
-    migrated = migrate_config(parsed, model.dialect, model_id=model.model_id)
+    own = model.get_config()
+    migrated = migrate_config(
+        parsed,
+        model.dialect,
+        model_id=model.model_id,
+        known_as=own.known_as,
+        strict_settings=own.strict_settings,
+        vendors=VENDORS[model.provider_id].names,
+    )
     dropped = [note for note in migrated.notes if note.get("code") == "setting_dropped"]
     if dropped and not litellm.drop_params:
         reasons = "; ".join([str(note["message"]) for note in dropped])
@@ -84,8 +93,7 @@ def arguments_of(model: Model[Any], name: str, parameters: Wire, headers: Wire) 
     config = migrated.config
     fields = {key: getattr(config, key) for key in config.model_fields_set if key != "model_id"}
     if headers:
-        known = model.get_config().extra_headers
-        fields["extra_headers"] = {**known, **headers}
+        fields["extra_headers"] = {**own.extra_headers, **headers}
     return {"tool_specs": list(parsed.tools), **fields}
 
 

@@ -82,9 +82,9 @@ def profile_of(model: Model[Any]) -> ModelProfile:
     dialect = model.dialect
     make = _PROFILES.get(dialect)
     known = (make(model.model_id) if make is not None else None) or ModelProfile()
+    name = model.get_config().known_as or model.model_id
     facts = ModelProfile(
-        supports_json_schema_output=mechanism_of(dialect, model.provider_id, model.model_id)
-        is not None,
+        supports_json_schema_output=mechanism_of(dialect, model.provider_id, name) is not None,
         supports_json_object_output=dialect in _JSON_MODE,
         supports_inline_system_prompts=dialect in _SYSTEM_IN_PLACE,
         supports_request_scoped_system_prompts=False,

@@ -68,7 +68,7 @@ def test_chat_shows_the_answer_the_usage_and_the_finish_reason(
     server: ReplayServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     server.queue(Recording.of_events(TEXT))
-    asked = ["chat", "openai/gpt-5", "Hi", "--system", "Be brief.", "--set", "max_tokens=7"]
+    asked = ["chat", "openai-chat/gpt-5", "Hi", "--system", "Be brief.", "--set", "max_tokens=7"]
     assert main([*asked, *at(server)]) == 0
     out = capsys.readouterr().out
     assert out.splitlines() == [
@@ -85,7 +85,7 @@ def test_chat_reads_a_pipe_as_one_message(
 ) -> None:
     server.queue(Recording.of_events(TEXT))
     monkeypatch.setattr("sys.stdin", io.StringIO("one\ntwo\n"))
-    assert main(["chat", "openai/gpt-5", *at(server)]) == 0
+    assert main(["chat", "openai-chat/gpt-5", *at(server)]) == 0
     assert sent_to(server)[0]["messages"][0]["content"] == "one\ntwo\n"
     assert "Hello there." in capsys.readouterr().out
 
@@ -97,7 +97,7 @@ def test_chat_keeps_the_conversation_and_takes_a_failed_turn_back(
         server.queue(Recording.of_events(body))
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     monkeypatch.setattr("builtins.input", one_line_of(["first", "second", "third", ""]))
-    assert main(["chat", "openai/gpt-5", *at(server)]) == 0
+    assert main(["chat", "openai-chat/gpt-5", *at(server)]) == 0
     sent = [[message["content"] for message in body["messages"]] for body in sent_to(server)]
     assert sent == [
         ["first"],
@@ -111,7 +111,7 @@ def test_a_failed_answer_exits_with_1(
     server: ReplayServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     server.queue(Recording.of_events(CHAT_ERROR))
-    assert main(["chat", "openai/gpt-5", "Hi", *at(server)]) == 1
+    assert main(["chat", "openai-chat/gpt-5", "Hi", *at(server)]) == 1
     shown = capsys.readouterr()
     assert "The answer begins well enough" in shown.out
     assert "overloaded" in shown.err
@@ -122,7 +122,7 @@ def test_an_answer_of_calls_shows_them(
     server: ReplayServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     server.queue(Recording.of_events(CHAT))
-    assert main(["chat", "openai/gpt-5", "Hi", *at(server)]) == 0
+    assert main(["chat", "openai-chat/gpt-5", "Hi", *at(server)]) == 0
     assert "tool call " in capsys.readouterr().out
 
 
@@ -149,7 +149,7 @@ def test_doctor_shows_versions_extras_and_the_call_without_secrets(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("HTTPS_PROXY", "http://user:hush-hush@proxy.example:3128")
-    assert main(["doctor", "openai/gpt-5"]) == 0
+    assert main(["doctor", "openai-chat/gpt-5"]) == 0
     out = capsys.readouterr().out
     for expected in (
         "httpx2>=2",

@@ -117,7 +117,7 @@ def test_a_chat_shows_no_control_character(
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     with ReplayServer() as server:
         server.queue(Recording.of_events(body))
-        asked = ["chat", "openai/gpt-5", "Hi", "--set", f"base_url={server.url}/v1"]
+        asked = ["chat", "openai-chat/gpt-5", "Hi", "--set", f"base_url={server.url}/v1"]
         assert main(asked) == (0 if body == WHOLE else 1)
     out, err = capsys.readouterr()
     for shown in (out, err):

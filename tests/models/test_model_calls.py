@@ -548,7 +548,7 @@ def test_a_name_picks_adapter_vendor_and_specification(
 @pytest.mark.parametrize(
     ("name", "specification", "match"),
     [
-        ("claude", None, "a vendor, a slash and a model"),
+        ("some-model", None, "names no vendor.*openrouter/some-model"),
         ("anthropic/", None, "a vendor, a slash and a model"),
         ("antropic/claude", None, "did you mean 'anthropic'"),
         ("anthropic/claude", "gemini", "anthropic speaks anthropic-messages"),

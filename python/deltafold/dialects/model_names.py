@@ -38,7 +38,7 @@ _MARK: Final = re.compile(r"\[\d+[km]\]$")
 Source: Claude Code, "Model configuration", alias `sonnet[1m]` (read 2026-11).
 """
 
-_BEDROCK: Final = re.compile(
+BEDROCK_PLACE: Final = re.compile(
     r"(?:[a-z]+(?:-[a-z]+)?\.)?"
     r"(?:ai21|amazon|anthropic|cohere|deepseek|google|luma|meta|minimax|mistral|moonshot|moonshotai"
     r"|nvidia|openai|qwen|stability|twelvelabs|writer|xai|zai)\."
@@ -151,7 +151,7 @@ def without_place(name: str) -> str:
     """
     name = name.lower()
     last = name[name.rfind("/") + 1 :] or name
-    found = _BEDROCK.match(last)
+    found = BEDROCK_PLACE.match(last)
     return last[found.end() :] if found is not None and found.end() < len(last) else last
 
 

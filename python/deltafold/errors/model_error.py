@@ -70,6 +70,7 @@ class ModelError(DeltafoldError):
     of the response's body (at most 65,536 characters), if the failure was a response. `excerpt` has
     the last events of a stream before the failure, with the offset marked; tracebacks show it in a
     terminal, in IPython and in notebooks. Elsewhere it is None, because logs keep tracebacks.
+    `hint` is a further step that depends on the model or on the server, None without one.
 
     >>> try:
     ...     deltafold.fold(body[:500], "openai-chat")
@@ -105,6 +106,7 @@ class ModelError(DeltafoldError):
         self.partial_message: data_types.Message | None = partial_message
         self.body: str | None = body
         self.excerpt: str | None = None
+        self.hint: str | None = None
 
     @classmethod
     def from_fields(
@@ -141,6 +143,8 @@ class ModelError(DeltafoldError):
         advice = _ADVICE[self.code]
         if self.code is ErrorCode.CONNECTION_LOST:
             advice = _ADVICE_OF_NO_CONNECTION.get(self.provider_code or "", advice)
+        if self.hint is not None:
+            advice = f"{advice}; {self.hint}"
         return printable(f"{self.code}: {message or 'no message'}{context}; {advice}")
 
     def as_sdk(self, package: "SdkName") -> Exception:

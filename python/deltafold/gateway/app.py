@@ -43,6 +43,7 @@ from deltafold.gateway.refusals import failure_of, reading, refusal
 from deltafold.gateway.request_limits import MAX_BODY_BYTES, RequestLimits, body_of, discard_body
 from deltafold.gateway.response_store import MemoryStore, ResponseStore
 from deltafold.gateway.responses import error_response, respond
+from deltafold.gateway.spoken import speaking
 from deltafold.gateway.streamed_answers import StreamedResponse
 from deltafold.gateway.table import Entry, ModelTable
 
@@ -297,7 +298,7 @@ class _Gateway:
         try:
             asked = await self._read(request, protocol, model_id, streams)
             asked = await self._accounting.continued(await self._hooked(request, asked))
-            upstream = self._table.find(asked.model_id)
+            upstream = speaking(asked, self._table.find(asked.model_id))
             if self._fetcher is not None:
                 asked = await with_files(asked, upstream, self._fetcher, request=request)
             return await respond(asked, upstream, request=request, options=self._options)

@@ -17,6 +17,7 @@ from deltafold.gateway.protocols import protocol_of
 from deltafold.gateway.refusals import reading
 from deltafold.gateway.table import Upstream
 from deltafold.message.messages import Message
+from deltafold.models.vendors import VENDORS
 from deltafold.streams.delta_streams import AsyncDeltaStream
 from deltafold.streams.readers import AsyncTee
 
@@ -59,6 +60,7 @@ def open_stream(
             model_id=upstream.model_id,
             known_as=own.known_as,
             strict_settings=own.strict_settings,
+            vendors=VENDORS[model.provider_id].names,
         )
         settings: dict[str, Any] = migrated.config.fields_set()
         if asked.headers and model.specification == asked.protocol:

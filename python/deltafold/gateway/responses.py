@@ -23,6 +23,7 @@ from deltafold.gateway.leaving import unless_left
 from deltafold.gateway.model_call import next_upstream, open_rest, open_stream
 from deltafold.gateway.origins import with_origins
 from deltafold.gateway.refusals import reading
+from deltafold.gateway.spoken import speaking
 from deltafold.gateway.streamed_answers import StreamedResponse
 from deltafold.gateway.table import Upstream
 from deltafold.message.messages import Message
@@ -62,6 +63,7 @@ async def respond(
         ModelError: the request cannot be translated; `error_response` makes the answer of it.
     """
     options = options or AnswerOptions()
+    upstream = speaking(asked, upstream)
     with reading(asked.protocol):
         asked = with_origins(asked, upstream)
         if asked.streams:

@@ -10,13 +10,15 @@ in the table is refused with the names that are.
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 from deltafold.contract.exceptions import MisuseError
 from deltafold.contract.kinds import ErrorCode
+from deltafold.dialects import DIALECTS
 from deltafold.gateway.refusals import refusal
 from deltafold.models.base import Model
 from deltafold.models.loader import load_model
+from deltafold.models.vendors import VENDORS
 
 OneEntry: TypeAlias = "Model[Any] | str | Mapping[str, object]"
 """A Model, its name, or `{model, **settings}` as `load_model` takes them."""
@@ -24,18 +26,27 @@ OneEntry: TypeAlias = "Model[Any] | str | Mapping[str, object]"
 Entry: TypeAlias = "OneEntry | Sequence[OneEntry]"
 """One entry, or several: each is called when the one before it failed before its first byte."""
 
+_FIXED: Final = tuple(f"{name}/" for name in DIALECTS)
+"""Beginnings of names that name a protocol."""
+
 
 class Upstream(NamedTuple):
-    """A Model, the name of the model to call, which a pattern completes, and what to call next."""
+    """A Model, the name of the model to call, which a pattern completes, and what to call next.
+
+    `other` is the same model in another protocol of its vendor, None where there is one protocol:
+    the request decides (`spoken.py`).
+    """
 
     model: Model[Any]
     model_id: str
     fallback: "Upstream | None" = None
+    other: Model[Any] | None = None
 
     def named(self, rest: str) -> "Upstream":
         """Return it with the rest of a client's name in the place of `*`."""
         fallback = None if self.fallback is None else self.fallback.named(rest)
-        return Upstream(self.model, self.model_id.replace("*", rest), fallback)
+        name = self.model_id.replace("*", rest)
+        return Upstream(self.model, name, fallback, self.other)
 
 
 class ModelTable:
@@ -95,6 +106,8 @@ class ModelTable:
             upstream: Upstream | None = row
             while upstream is not None:
                 await upstream.model.aclose()
+                if upstream.other is not None:
+                    await upstream.other.aclose()
                 upstream = upstream.fallback
 
 
@@ -121,7 +134,22 @@ def _upstream(name: str, entry: OneEntry, settings: Mapping[str, object]) -> Ups
         model = load_model(target, **given)
     except (ValueError, MisuseError) as error:
         raise MisuseError(f"models: {name!r}: {error}") from error
-    return Upstream(model, model.model_id)
+    return Upstream(model, model.model_id, other=_in_other_protocol(model, target, given))
+
+
+def _in_other_protocol(
+    model: Model[Any], target: str, given: Mapping[str, Any]
+) -> Model[Any] | None:
+    """Return a model in the second protocol of its vendor, None where its protocol is fixed."""
+    vendor = VENDORS[model.provider_id]
+    if vendor.thinking_dialect is None or "specification" in given or target.startswith(_FIXED):
+        return None
+    is_usual = model.dialect == vendor.dialect
+    other = vendor.thinking_dialect if is_usual else vendor.dialect
+    try:
+        return load_model(target, specification=other, **given)
+    except ValueError:  # a setting that only one of the two has
+        return None
 
 
 def read_table(path: str | Path, **settings: object) -> ModelTable:

@@ -368,7 +368,9 @@ class Model(Streaming, Generic[ConfigT]):
         if tools:
             sources |= schemas_of(tools)
         try:
-            rendered = self.row.render(conversation, tools, config, stream=asked.streamed)
+            rendered = self.row.render(
+                conversation, tools, config, stream=asked.streamed, vendors=self._vendor.names
+            )
         except RecursionError:
             for name, source in sources.items():
                 refuse_no_json(source, name)

@@ -3,33 +3,44 @@
 In: a vendor and a model in one name, and a specification if the vendor has several.  Out: the
 adapter, configured for that vendor.
 
-Laws: nothing is guessed. An unknown vendor, or a dialect that the vendor does not support, is an
-error that lists the supported ones.
+Laws: nothing is guessed. What a name leaves out is what the table of models says. An unknown
+vendor, or a dialect that the vendor does not support, is an error that lists the supported ones.
 """
 
 import difflib
+from collections.abc import Mapping
 from inspect import signature
 from typing import Any, Final
 
 from deltafold.contract.exceptions import MisuseError
+from deltafold.dialects import DIALECTS
+from deltafold.dialects.model_table import find_model
 from deltafold.models.adapters import adapter_of
 from deltafold.models.base import Model
-from deltafold.models.vendors import VENDORS, canonical_specification
+from deltafold.models.defaults import usual_dialect, vendor_of
+from deltafold.models.vendors import VENDORS, Vendor, canonical_specification
 
 
 def load_model(name: str, *, specification: str | None = None, **settings: Any) -> Model[Any]:  # noqa: ANN401 - config fields and the arguments of Model
     """Make a Model by the name of a vendor and a model.
 
-    >>> model = load_model("anthropic/claude-sonnet-4-5", max_tokens=1000)
+    >>> model = load_model("anthropic/claude-sonnet-5-5", max_tokens=1000)
     >>> model = load_model("openrouter/meta-llama/llama-4", temperature=0)
     >>> model = load_model("qwen/qwen3-coder", specification="openai-chat+qwen-xml")
-    >>> model = load_model("openai/gpt-5-mini", transport="aiohttp")
+    >>> load_model("openai/gpt-5.6-terra").dialect, load_model("openai-chat/gpt-5.6-terra").dialect
+    ('openai-responses', 'openai-chat')
+
+    OpenAI's models that think speak Responses: Chat Completions refuses their tools or has no such
+    model. A setting that Chat alone has, such as `seed`, asks for Chat.
 
     Args:
         name: the vendor, a slash, and the vendor's name of the model; the vendor is a name of
-            `vendors.py`, or "local" for a model of transformers in this process.
+            `vendors.py`, a protocol, which stands for its author, or "local" for a model of
+            transformers in this process. The vendor may be left out where the table of models has
+            it.
         specification: the dialect, optionally with a plus and the markup of the model's text
-            (`deltafold.markup_names()`); None is the vendor's usual dialect without markup.
+            (`deltafold.markup_names()`); None is the usual dialect of the vendor and the model,
+            without markup.
         settings: fields of the adapter's configuration, and keyword arguments of `Model`.
 
     Raises:
@@ -37,21 +48,18 @@ def load_model(name: str, *, specification: str | None = None, **settings: Any) 
         UnknownDialectError: the markup is not known.
         ValueError: a setting is wrong or unknown.
     """
-    vendor_name, slash, model_id = name.partition("/")
-    if not slash or not model_id:
-        raise MisuseError(f"name must be a vendor, a slash and a model, not {name!r}")
     if specification is not None:
         specification = canonical_specification(specification)
     dialect, _, markup = (specification or "").partition("+")
-    if vendor_name == "local":
+    vendor_name, _, model_id = name.partition("/")
+    if vendor_name == "local" and model_id:
         return _local(model_id, specification, markup, settings)
-    vendor = VENDORS.get(vendor_name)
-    if vendor is None:
-        near = difflib.get_close_matches(vendor_name, VENDORS, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(VENDORS)}"
-        raise MisuseError(f"name: unknown vendor {vendor_name!r}{hint}")
-    adapter = adapter_of(dialect or vendor.dialect)
-    if adapter is None or (dialect and dialect not in vendor.addresses):
+    vendor, model_id, protocol = _named(name)
+    dialect = dialect or protocol or _usual(vendor, model_id, settings)
+    if protocol is not None and dialect != protocol:
+        raise MisuseError(f"name: {name!r} names {protocol}, and specification {dialect}")
+    adapter = adapter_of(dialect)
+    if adapter is None or dialect not in vendor.addresses:
         raise MisuseError(
             f"specification: {vendor.name} speaks {', '.join(vendor.addresses)}, not {dialect!r}"
         )
@@ -60,6 +68,34 @@ def load_model(name: str, *, specification: str | None = None, **settings: Any) 
         {"model_id": model_id, **settings}, vendor=vendor.name, markup=markup or None, **arguments
     )
     return model
+
+
+def _named(name: str) -> tuple[Vendor, str, str | None]:
+    """Return the vendor, the model and the protocol of a name; None for the usual protocol."""
+    first, slash, model_id = name.partition("/")
+    if not name or (slash and not model_id):
+        raise MisuseError(f"name must be a vendor, a slash and a model, not {name!r}")
+    if not slash or name.startswith("arn:"):
+        return vendor_of(name), name, None
+    vendor = VENDORS.get(first)
+    if vendor is not None:
+        return vendor, model_id, None
+    row = DIALECTS.get(first)
+    author = None if row is None else VENDORS.get(row.author)
+    if author is not None:
+        return author, model_id, first
+    near = difflib.get_close_matches(first, VENDORS, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(VENDORS)}"
+    raise MisuseError(f"name: unknown vendor {first!r}{hint}")
+
+
+def _usual(vendor: Vendor, model_id: str, settings: Mapping[str, object]) -> str:
+    if vendor.thinking_dialect is None:
+        return vendor.dialect
+    known_as = settings.get("known_as")
+    return usual_dialect(
+        vendor, find_model(known_as if isinstance(known_as, str) else model_id), settings
+    )
 
 
 def _local(

@@ -20,6 +20,7 @@ from deltafold.dialects import Dialect
 from deltafold.dialects.refused_replay import REPAIRED, without_refused
 from deltafold.dialects.settings import ModelConfig
 from deltafold.errors.mapper import ErrorFields, ErrorMapper
+from deltafold.errors.model_error import ModelError
 from deltafold.errors.sdk_exceptions import SdkName, sdk_of
 from deltafold.message.messages import Message
 from deltafold.models import background, call_log, continuation
@@ -149,6 +150,15 @@ class Prepared(CallContext):
             return None
         base = str(getattr(self.caller.client, "base_url", ""))
         return package, shown_url(f"{base.rstrip('/')}{self.request.path}")
+
+    def advice(self, error: ModelError) -> str | None:
+        """Return what to do about the failure of the call."""
+        if error.status is None:
+            return None
+        from deltafold.models.advice import advice_of  # noqa: PLC0415 - after a failure alone
+
+        address = self.caller.base_url or str(getattr(self.caller.client, "base_url", ""))
+        return advice_of(error, self.written.config, self.row.name, self.vendor, address)
 
     def begin(self) -> Observer | None:
         """Return the observer of the call; None if only its failure or its warnings count."""

@@ -26,6 +26,7 @@ class Vendor:
         defaults: configuration fields that this vendor needs, used in the dialects that have them;
             the caller's values replace them.
         aliases: other names of the same vendor.
+        thinking_dialect: the dialect of models that think, None if it is the usual one.
         address_variables: the environment variables that replace the address in the vendor's SDK;
             the first variable that is set is used.
         address_is_host: whether these variables hold a host, as Ollama's do, instead of a base URL.
@@ -51,6 +52,7 @@ class Vendor:
     key_variable: str | None
     defaults: Mapping[str, object] = field(default_factory=dict[str, object])
     aliases: tuple[str, ...] = ()
+    thinking_dialect: str | None = None
     address_variables: tuple[str, ...] = ()
     address_is_host: bool = False
     earlier_key_variables: tuple[str, ...] = ()
@@ -66,8 +68,16 @@ class Vendor:
     checked: str = ""
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """All names of the vendor."""
+        return (self.name, *self.aliases)
+
+    @property
     def dialect(self) -> str:
-        """The protocol that is spoken unless another one is asked for."""
+        """The protocol that is spoken unless another one is asked for.
+
+        Models that think have `thinking_dialect` where that is set.
+        """
         return next(iter(self.addresses))
 
 
@@ -151,6 +161,8 @@ _ROWS = (
         "openai",
         dict.fromkeys((_CHAT, _RESPONSES), "https://api.openai.com/v1"),
         "OPENAI_API_KEY",
+        # Chat refuses tools beside an effort from GPT-5.4 on, and has no codex and pro models.
+        thinking_dialect=_RESPONSES,
         address_variables=("OPENAI_BASE_URL",),
         header_variables={
             "openai-organization": "OPENAI_ORG_ID",

@@ -125,6 +125,10 @@ class CallContext:
         """Return the SDK whose client was called, and the address; None for other clients."""
         return None
 
+    def advice(self, _error: ModelError) -> str | None:
+        """Return what to do about the failure of the call, None if nothing is known."""
+        return None
+
     def joined(self, message: M) -> "M | data_types.Message":
         """Join the message of the call, None if it has none, to the answer that it continues."""
         return message
@@ -463,6 +467,7 @@ class StreamCore:
             excerpt = excerpts.excerpt_of(recent.read, recent.tail(), dialect, redacted)
             excerpts.explain(error, excerpt)
         error.__cause__ = self._cause_of(error)
+        error.hint = self.call.advice(error)
         error.warnings = [*map(dict, self.call.notes), *error.warnings]
         if error.partial_message is not None:
             error.partial_message = self._with_facts(error.partial_message)

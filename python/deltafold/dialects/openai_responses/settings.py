@@ -71,6 +71,22 @@ class OpenAIResponsesConfig(ModelConfig):
     safety_identifier: str | None = None
     user: str | None = None
 
+    @classmethod
+    def _advice(cls, name: str) -> str:
+        instead = _OF_CHAT.get(name, "")
+        if instead is None:
+            return ": Responses has no such setting; for Chat, load 'openai-chat/…'"
+        return f"; use {instead}" if instead else super()._advice(name)
+
+
+_OF_CHAT: Final[Mapping[str, str | None]] = {
+    **dict.fromkeys(("seed", "frequency_penalty", "presence_penalty", "candidate_count")),
+    **dict.fromkeys(("prediction", "modalities", "audio")),
+    "verbosity": "text={'verbosity': …}",
+    "response_format": "output_schema",
+    "logprobs": "top_logprobs and include=('message.output_text.logprobs',)",
+}
+"""Settings of Chat, and what Responses has instead; None for nothing."""
 
 _LOGPROBS: Final = "message.output_text.logprobs"
 

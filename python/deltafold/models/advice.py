@@ -1,0 +1,101 @@
+"""Advice about a call that its provider refused, from what is known about its model and its server.
+
+In: the refusal, and the call.  Out: a sentence that says what to do; None if nothing is known.
+Source: the table of models (`model_table.json`).
+"""
+
+from typing import Final
+
+from deltafold.contract.kinds import ErrorCode
+from deltafold.dialects.model_table import find_model
+from deltafold.dialects.settings import ModelConfig
+from deltafold.errors.model_error import ModelError
+from deltafold.models.vendors import VENDORS
+
+_BAD_REQUEST: Final = 400
+_NO_SUCH_PATH: Final = frozenset({404, 405})
+_SETTINGS: Final = frozenset(
+    {
+        "effort",
+        "max_completion_tokens",
+        "max_output_tokens",
+        "max_tokens",
+        "maxoutputtokens",
+        "parallel_tool_calls",
+        "penalty",
+        "reasoning",
+        "stop",
+        "temperature",
+        "thinking",
+        "tool_choice",
+        "top_k",
+        "top_p",
+        "topk",
+        "topp",
+    }
+)
+"""Words of refusals that are about a setting which depends on the model."""
+
+
+def advice_of(
+    error: ModelError, config: ModelConfig, dialect: str, vendor: str, base_url: str
+) -> str | None:
+    """Return what to do about a refusal.
+
+    Args:
+        error: the refusal.
+        config: the settings of the call.
+        dialect: the dialect of the call.
+        vendor: name of the vendor.
+        base_url: the address that was called, "" if only an SDK has it.
+    """
+    return _of_name(error, config) or (
+        _of_path(error, dialect, vendor, base_url)
+        if error.status in _NO_SUCH_PATH
+        else _of_setting(error, config)
+    )
+
+
+def _of_name(error: ModelError, config: ModelConfig) -> str | None:
+    """Say when a model was shut down, and what replaces it."""
+    if error.code is not ErrorCode.NOT_FOUND:
+        return None
+    known = find_model(config.known_as or config.model_id)
+    if known is None or known.is_stand_in or known.facts.retired is None:
+        return None
+    facts = known.facts
+    instead = f"; its successor is {facts.successor}" if facts.successor else ""
+    return f"its vendor shuts {facts.name} down on {facts.retired}{instead}"
+
+
+def _of_path(error: ModelError, dialect: str, vendor: str, base_url: str) -> str | None:
+    """Say how to call a server of another vendor that lacks the protocol of its author."""
+    row = VENDORS.get(vendor)
+    own = None if row is None else row.addresses.get(dialect)
+    if row is None or dialect != row.thinking_dialect or base_url.rstrip("/") in {"", own}:
+        return None
+    if error.provider_code == "model_not_found":
+        return None
+    return (
+        f"if this server has no {dialect}, load '{row.dialect}/…', or pass "
+        f"specification={row.dialect!r}"
+    )
+
+
+def _of_setting(error: ModelError, config: ModelConfig) -> str | None:
+    """Name the row of the table that stands for a newer model."""
+    if error.status != _BAD_REQUEST or config.strict_settings:
+        return None
+    known = find_model(config.known_as or config.model_id)
+    if known is None or not known.is_stand_in or not _names_setting(error.message):
+        return None
+    return (
+        f"{config.model_id} is newer than the table of models, and its settings were fitted to "
+        f"{known.facts.name}: known_as='…' names another model, and strict_settings=True sends "
+        "what was written"
+    )
+
+
+def _names_setting(message: str) -> bool:
+    text = message.lower()
+    return any(word in text for word in _SETTINGS)

@@ -1,0 +1,83 @@
+"""Vendor and protocol of a model where a user names neither.
+
+In: the name of a model, and the settings that are given for it.  Out: the vendor whose API has the
+model, and the dialect of its requests.
+
+Laws: a name that the table of models does not have decides nothing: its vendor has to be written,
+and the vendor's usual dialect is taken. A setting that one dialect alone has asks for that dialect.
+Source: the table of models (`model_table.py`).
+"""
+
+import re
+from collections.abc import Collection
+from typing import Final
+
+from deltafold.contract.exceptions import MisuseError
+from deltafold.dialects import DIALECTS
+from deltafold.dialects.model_fit import CHAT
+from deltafold.dialects.model_names import BEDROCK_PLACE
+from deltafold.dialects.model_table import KnownModel, find_model
+from deltafold.models.vendors import VENDORS, Vendor
+
+_BEDROCK: Final = re.compile(rf"arn:aws[a-z-]*:bedrock:|{BEDROCK_PLACE.pattern}")
+_HOSTS: Final = "openrouter", "together", "fireworks", "groq", "ollama", "vllm"
+"""Some vendors that host models of others, for an error."""
+
+
+def vendor_of(model_id: str) -> Vendor:
+    """Return the vendor whose own API has a model.
+
+    >>> vendor_of("gpt-5.6-terra").name, vendor_of("us.anthropic.claude-sonnet-5-v1:0").name
+    ('openai', 'bedrock')
+
+    Raises:
+        MisuseError: it is not known; the error names vendors that may have it.
+    """
+    if _BEDROCK.match(model_id):
+        return VENDORS["bedrock"]
+    known = find_model(model_id)
+    facts = None if known is None else known.facts
+    vendor = None if facts is None else VENDORS.get(facts.vendor)
+    endpoints = () if facts is None else facts.endpoints or ()
+    if vendor is not None and not vendor.addresses.keys().isdisjoint(endpoints):
+        return vendor
+    authors = () if vendor is None else (vendor.name,)
+    likely = ", ".join(f"{one}/{model_id}" for one in (*authors, *_HOSTS))
+    raise MisuseError(
+        f"name: {model_id!r} names no vendor, and its own is not known: write the one that you "
+        f"call before a slash, as in {likely}; `deltafold models` lists all"
+    )
+
+
+def usual_dialect(vendor: Vendor, known: KnownModel | None, fields: Collection[str] = ()) -> str:
+    """Return the dialect of a model's requests where none is asked for.
+
+    Args:
+        vendor: the vendor.
+        known: the facts about the model, None if it is not known.
+        fields: names of the settings that are given.
+    """
+    usual, other = vendor.dialect, vendor.thinking_dialect
+    endpoints = None if known is None else known.facts.endpoints
+    if other is None or known is None or endpoints is None or other not in endpoints:
+        return usual
+    if usual not in endpoints:
+        return other
+    if known.facts.thinking in {None, "never"}:
+        return usual
+    has, lacks = (DIALECTS[one].config_class.model_fields for one in (usual, other))
+    return usual if any(name in has and name not in lacks for name in fields) else other
+
+
+def takes_tools(known: KnownModel | None, dialect: str, effort: str | None) -> bool:
+    """Return whether a model takes function tools in a dialect, beside an effort.
+
+    Args:
+        known: the facts about the model, None if it is not known.
+        dialect: the dialect of the request.
+        effort: the effort of the request, None if it has none.
+    """
+    condition = None if known is None or dialect != CHAT else known.facts.chat_tools
+    if condition == "unless_effort":
+        return effort in {None, "none"}
+    return effort == "none" if condition == "effort_none" else condition != "never"

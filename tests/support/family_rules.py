@@ -181,6 +181,12 @@ FAMILIES: Final = (
         efforts=("none", "low", "medium", "high"),
         refused=("frequency_penalty", "presence_penalty", "stop"),
     ),
+    Rules(
+        "xai/grok-4.7",
+        thinking="always",
+        efforts=("low", "medium", "high", "xhigh"),
+        refused=("frequency_penalty", "presence_penalty", "stop"),
+    ),
     Rules("xai/grok-4-fast-non-reasoning", efforts=()),
     Rules("mistral/mistral-medium-3-5", thinking="optional", efforts=("none", "high")),
     Rules("mistral/mistral-large-latest", efforts=()),

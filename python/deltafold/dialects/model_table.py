@@ -225,7 +225,8 @@ def stand_in(model_id: str) -> ModelFacts | None:
     """Return the facts that stand for a name that is newer than the table, None if none do.
 
     They are those of `newest_older`, with the smallest numbers of its line in the same generation:
-    the oldest models of a line have limits that no later one has.
+    the oldest models of a line have limits that no later one has. Efforts that are not known of it
+    are those of the newest member of which they are.
 
     >>> stand_in("claude-haiku-9").name, stand_in("claude-haiku-9").max_output_tokens
     ('claude-haiku-5-5', 128000)
@@ -238,11 +239,13 @@ def stand_in(model_id: str) -> ModelFacts | None:
         return facts  # a preview has the numbers of its model
     line = [
         _facts(one)
-        for one, at in _lines()[place.family].items()
+        for one, at in sorted(_lines()[place.family].items(), key=lambda row: row[1].order)
         if (at.size, at.version[0]) == (place.size, place.version[0])
     ]
+    described = [one for one in line if one.efforts is not None]
     return replace(
         facts,
+        efforts=facts.efforts or (described[-1].efforts if described else None),
         context_window=_smallest(one.context_window for one in line),
         max_output_tokens=_smallest(one.max_output_tokens for one in line),
     )

@@ -49,6 +49,7 @@ _NAMES = {
     "deltafold.conversation.tools.tools": ("Tool",),
     "deltafold.dialects": ("migrate_config", "parse_request"),
     "deltafold.dialects.migration": ("Migrated",),
+    "deltafold.dialects.model_table": ("ModelFacts", "add_models"),
     "deltafold.dialects.reader": ("ParsedRequest",),
     "deltafold.dialects.rendered": ("NoteCode", "Rendered"),
     "deltafold.errors.mapper": ("ErrorMapper",),

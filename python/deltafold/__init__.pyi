@@ -105,6 +105,12 @@ from deltafold.dialects import (
     parse_request as parse_request,
 )
 from deltafold.dialects.migration import Migrated as Migrated
+from deltafold.dialects.model_table import (
+    ModelFacts as ModelFacts,
+)
+from deltafold.dialects.model_table import (
+    add_models as add_models,
+)
 from deltafold.dialects.reader import ParsedRequest as ParsedRequest
 from deltafold.dialects.rendered import (
     NoteCode as NoteCode,
@@ -340,6 +346,7 @@ __all__: list[str] = [
     "Model",
     "ModelConfig",
     "ModelError",
+    "ModelFacts",
     "ModelInfo",
     "NoteCode",
     "Output",
@@ -372,6 +379,7 @@ __all__: list[str] = [
     "Usage",
     "Vendor",
     "__version__",
+    "add_models",
     "afold",
     "afold_choices",
     "arrow",

@@ -15,7 +15,7 @@ RESPONSES: Final = "/v1/responses"
 MESSAGES: Final = "/v1/messages"
 
 OF_CHAT: Final[dict[str, Any]] = {"messages": [{"role": "user", "content": "?"}]}
-TOOL: Final = {"name": "f", "parameters": {"type": "object", "properties": {}}}
+TOOL: Final[dict[str, Any]] = {"name": "f", "parameters": {"type": "object", "properties": {}}}
 TOOLS: Final[dict[str, Any]] = {"tools": [{"type": "function", "function": TOOL}]}
 OF_RESPONSES: Final[dict[str, Any]] = {
     "input": "?",

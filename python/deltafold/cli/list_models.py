@@ -10,12 +10,17 @@ from os import environ
 from deltafold import VENDORS, MisuseError, UnknownDialectError, Vendor, load_model
 from deltafold.cli.exits import EXIT_DONE, EXIT_USAGE, complain
 from deltafold.cli.table import print_table
+from deltafold.dialects.model_table import KnownModel, find_model, table_sources
 from deltafold.message.cost import Prices
 
 
 def list_models(name: str | None) -> int:
-    """List the vendors, or show what is known about `vendor/model`; returns the exit code."""
-    if name is not None and "/" in name:
+    """List the vendors, or show what is known about a model; returns the exit code.
+
+    A name is that of a model if it has a vendor before a slash, or if the table of models has it.
+    """
+    is_vendor = name is None or any(name in known for known in VENDORS)
+    if name is not None and ("/" in name or (not is_vendor and find_model(name) is not None)):
         return _show(name)
     rows = [
         (
@@ -28,10 +33,10 @@ def list_models(name: str | None) -> int:
         if name is None or any(name in known for known in (vendor.name, *vendor.aliases))
     ]
     if not rows:
-        complain(f"no vendor has {name!r} in its name; `deltafold models` lists them")
+        complain(f"no vendor has {name!r} in its name, and no model of the table has this name")
         return EXIT_USAGE
     print_table(("vendor", "protocols, the usual one first", "key", "address"), rows)
-    print("\nA model is vendor/model, for example anthropic/claude-sonnet-4-5.")
+    print("\nA model is vendor/model, for example anthropic/claude-sonnet-5-5.")
     return EXIT_DONE
 
 
@@ -52,9 +57,31 @@ def _shown(prices: Prices) -> str:
     )
 
 
+def _facts(known: KnownModel | None, dialect: str) -> list[tuple[str, str]]:
+    """Return the rows of the table's facts; one that no source establishes has none."""
+    if known is None:
+        return []
+    facts = known.facts
+    efforts = (facts.efforts or {}).get(dialect)
+    refused = [name for name, when in (facts.sampling or {}).items() if when == "never"]
+    found = (
+        ("taken as", facts.name if known.is_stand_in else None),
+        ("protocols of its vendor", ", ".join(facts.endpoints or ()) or None),
+        ("thinking", facts.thinking),
+        ("efforts", None if efforts is None else ", ".join(efforts) or "none at all"),
+        ("a forced tool", facts.forced_tools and facts.forced_tools.replace("_", " ")),
+        ("refuses", ", ".join(refused) or None),
+        ("is shut down on", facts.retired),
+        ("successor", facts.successor),
+        ("table of models", table_sources()["month"]),
+    )
+    return [(name, value) for name, value in found if value is not None]
+
+
 def _show(name: str) -> int:
     try:
-        info = load_model(name, api_key="unused").model_info()
+        model = load_model(name, api_key="unused")
+        info = model.model_info()
     except (MisuseError, UnknownDialectError, ValueError) as problem:
         complain(problem)
         return EXIT_USAGE
@@ -68,6 +95,7 @@ def _show(name: str) -> int:
         ("maximum of output", "unknown" if most is None else tokens(most)),
         ("capabilities", "unknown" if known is None else ", ".join(sorted(known))),
         ("dollars a million tokens", "unknown" if prices is None else _shown(prices)),
+        *_facts(find_model(model.model_id), info.specification),
     ]
     print_table((name, ""), rows)
     if window is None and prices is None:

@@ -14,14 +14,21 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from dataclasses import fields as dataclass_fields
 from functools import cache, lru_cache
+from os import environ
 from pathlib import Path
 from typing import Any, Final, cast
 
+from deltafold.contract.exceptions import MisuseError
 from deltafold.dialects.capability import Capability
 from deltafold.dialects.model_lines import SIZES, ModelLine, line_of
 from deltafold.dialects.model_names import ModelName, canonical_model, without_place
+from deltafold.dialects.own_rows import LIKE, Rows, checked_facts, read_rows
 
+_ADDED: Final[dict[str, "ModelFacts"]] = {}
+"""Rows of the user, by their canonical names."""
+_VARIABLE: Final = "DELTAFOLD_MODELS"
 _PATH: Final = Path(__file__).with_name("model_table.json")
 _FOR_ANY_MODEL: Final = 4096
 _UNSTREAMED: Final = 21_333
@@ -170,6 +177,53 @@ class KnownModel:
     is_stand_in: bool = False
 
 
+def add_models(rows: Rows) -> None:
+    """Add rows to the table of models, for this process; they go before those of the table.
+
+    The environment variable `DELTAFOLD_MODELS` names a file of such rows for a program that is not
+    changed. A file of the whole table, as a newer deltafold has it (`model_table.json`), adds all
+    of its rows.
+
+    >>> add_models({"our-model": {"like": "gpt-5.6-terra", "max_output_tokens": 32_000}})
+    >>> facts_of("our-model").max_output_tokens, facts_of("our-model").chat_tools
+    (32000, 'effort_none')
+
+    Args:
+        rows: the facts of each model, by the attributes of `ModelFacts`; or a TOML or JSON file.
+            `like` names a model whose facts hold where the row has none. Without it a row has
+            `vendor`, and its `kind` is "chat".
+
+    Raises:
+        MisuseError: a row is wrong; the error names the model and the fact.
+        OSError: the file cannot be read.
+    """
+    given = read_rows(rows)
+    if {"models", "rows"} <= given.keys():
+        found = {key: _decoded(given, key) for key in given["models"]}
+    else:
+        found = dict(_own_row(name, row) for name, row in given.items())
+    _ADDED.update(found)
+    for cached in (_known, _lines):
+        cached.cache_clear()
+
+
+def _own_row(name: str, given: object) -> tuple[str, ModelFacts]:
+    row: dict[str, Any] = dict(cast("Mapping[str, Any]", given)) if isinstance(given, dict) else {}
+    like = row.pop(LIKE, None)
+    base = _found(like) if isinstance(like, str) else None
+    if like is not None and base is None:
+        raise MisuseError(f"models: {name!r}: the table has no model {like!r}")
+    place = _name(name)
+    key = f"{place.model}@{place.snapshot}" if place.snapshot else place.model
+    empty = ModelFacts(name=key, kind="chat", vendor="")
+    fields = {fact.name: getattr(base or empty, fact.name) for fact in dataclass_fields(ModelFacts)}
+    del fields["name"]
+    facts = checked_facts(name, row if isinstance(given, dict) else given, fields, ModelFacts)
+    if base is None and not facts.get("vendor"):
+        raise MisuseError(f"models: {name!r} has neither like nor vendor")
+    return key, ModelFacts(name=key, **{**fields, **_in_tuples(facts)})
+
+
 def facts_of(model_id: str) -> ModelFacts | None:
     """Return the facts of a model, None if the table does not have its name.
 
@@ -178,12 +232,18 @@ def facts_of(model_id: str) -> ModelFacts | None:
     >>> facts_of("gpt-5.2").sampling["temperature"]
     'effort_none'
     """
+    _read_environment()
+    return _found(model_id)
+
+
+def _found(model_id: str) -> ModelFacts | None:
     name = _name(model_id)
+    keys = (f"{name.model}@{name.snapshot}", name.model)
+    for key in keys:
+        if key in _ADDED:
+            return _ADDED[key]
     models = _table()["models"]
-    for key in (f"{name.model}@{name.snapshot}", name.model):
-        if key in models:
-            return _facts(key)
-    return None
+    return next((_facts(key) for key in keys if key in models), None)
 
 
 def every_model() -> Iterator[ModelFacts]:
@@ -192,7 +252,9 @@ def every_model() -> Iterator[ModelFacts]:
     >>> sum(facts.kind == "chat" for facts in every_model()) > 100
     True
     """
-    yield from map(_facts, _table()["models"])
+    _read_environment()
+    yield from _ADDED.values()
+    yield from (_facts(key) for key in _table()["models"] if key not in _ADDED)
 
 
 def newest_older(model_id: str) -> str | None:
@@ -238,7 +300,7 @@ def stand_in(model_id: str) -> ModelFacts | None:
     if facts is None or place is None or (asked is not None and asked.version == place.version):
         return facts  # a preview has the numbers of its model
     line = [
-        _facts(one)
+        cast("ModelFacts", _found(one))
         for one, at in sorted(_lines()[place.family].items(), key=lambda row: row[1].order)
         if (at.size, at.version[0]) == (place.size, place.version[0])
     ]
@@ -309,15 +371,32 @@ def _table() -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", json.loads(_PATH.read_bytes()))
 
 
+@cache
+def _read_environment() -> None:
+    path = environ.get(_VARIABLE, "").strip()
+    if path:
+        add_models(path)
+
+
 @lru_cache(maxsize=1024)
 def _facts(key: str) -> ModelFacts:
-    table = _table()
+    return _decoded(_table(), key)
+
+
+def _in_tuples(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return facts as the class has them: JSON and TOML have lists."""
+    found = {name: tuple(facts[name]) if name in _LISTS else facts[name] for name in facts}
+    efforts = found.get("efforts")
+    if efforts is not None:
+        found["efforts"] = {api: tuple(words) for api, words in efforts.items()}
+    return found
+
+
+def _decoded(table: Mapping[str, Any], key: str) -> ModelFacts:
     row, *own = table["models"][key]
-    facts = dict(table["rows"][row])
-    for name in _LISTS:
-        if name in facts:
-            facts[name] = tuple(facts[name])
-    if "efforts" in facts:
+    facts = _in_tuples({**table["rows"][row], "efforts": None})
+    facts["efforts"] = table["rows"][row].get("efforts")
+    if facts["efforts"] is not None:
         efforts = table["efforts"][facts["efforts"]]
         facts["efforts"] = {api: tuple(words) for api, words in efforts.items()}
     if "sampling" in facts:
@@ -332,11 +411,14 @@ def _lines() -> Mapping[str, Mapping[str, ModelLine]]:
     """Return the established chat models of each family, by their names."""
     families: dict[str, dict[str, ModelLine]] = {}
     table = _table()
-    for key, (row, *_) in table["models"].items():
-        facts = table["rows"][row]
-        if "@" in key or facts["kind"] != "chat" or "thinking" not in facts:
-            continue
-        place = line_of(key)
+    described = [
+        key
+        for key, (row, *_) in table["models"].items()
+        if table["rows"][row]["kind"] == "chat" and "thinking" in table["rows"][row]
+    ]
+    described += [key for key, facts in _ADDED.items() if facts.is_established]
+    for key in described:
+        place = None if "@" in key else line_of(key)
         if place is not None and place.is_for_any_task:
             families.setdefault(place.family, {})[key] = place
     return families

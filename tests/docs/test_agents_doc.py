@@ -23,12 +23,12 @@ def test_the_examples_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    call = answer("openai-chat", ("c1", "tide", {"place": "Brest"}))
-    done = answer("openai-chat", "At 17:42.")
+    call = answer("openai-responses", ("c1", "tide", {"place": "Brest"}))
+    done = answer("openai-responses", "At 17:42.")
     with ReplayServer() as server:
         monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
         monkeypatch.setenv("OPENAI_API_KEY", "k")
-        typed = answer("openai-chat", '{"place": "Brest", "hour": 17}')
+        typed = answer("openai-responses", '{"place": "Brest", "hour": 17}')
         server.queue(call, done, call, done, call, done, typed)
         run_all()
     assert len(EXAMPLES) == 4

@@ -29,10 +29,10 @@ def test_the_blocks_of_the_document_run(monkeypatch: pytest.MonkeyPatch) -> None
         for block in (hooks, first, guard, route):
             exec(block, found)  # noqa: S102 - the document's own code
         with served(found["app"]) as url, pytest.raises(openai.AuthenticationError):
-            ask(url, "gpt-5", "wrong")
+            ask(url, "gpt-5.6-terra", "wrong")
         with served(found["app"]) as url:
-            assert ask(url, "gpt-5", "right") == TEXT.text
-        assert spent == {"gpt-5": 18}
+            assert ask(url, "gpt-5.6-terra", "right") == TEXT.text
+        assert spent == {"gpt-5.6-terra": 18}
         with served(found["api"]) as url:
             assert ask(url, "m", "any") == TEXT.text
             with pytest.raises(openai.NotFoundError, match="does not exist"):

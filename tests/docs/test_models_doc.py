@@ -2,13 +2,15 @@
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import deltafold
 from deltafold.dialects import DIALECTS
-from deltafold.testing import Recording, ReplayServer
+from deltafold.dialects.model_table import facts_of
+from deltafold.testing import Recording, ReplayServer, answer
 from documentation import Reader, python_of, text_of
 
 TEXT = text_of("docs/models.md")
@@ -21,38 +23,37 @@ def run_examples(section: str, names: dict[str, Any]) -> None:
             reader.run(block)
 
 
-def answer() -> Recording:
-    delta = {"role": "assistant", "content": json.dumps(ANSWER)}
-    choices = [{"index": 0, "delta": delta, "finish_reason": "stop"}]
-    event = json.dumps({"id": "a", "model": "m", "choices": choices})
-    return Recording.of_events(f"data: {event}\n\ndata: [DONE]\n\n".encode())
-
-
 def test_the_examples_of_settings_run(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found: dict[str, Any] = {"deltafold": deltafold}
-    with ReplayServer({"*": answer()}) as server:
+    monkeypatch.chdir(tmp_path)
+    Path("models.toml").write_text('[ours]\nlike = "gpt-5.6-terra"\n')
+    with ReplayServer({"*": answer("openai-responses", json.dumps(ANSWER))}) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         monkeypatch.setenv("OPENAI_API_KEY", "key")
         monkeypatch.setenv("ANTHROPIC_API_KEY", "key")
         run_examples("Settings that every provider has", found)
         found["model"].close()
-        found["mini"].close()
+        found["thinker"].close()
         bodies: list[dict[str, Any]] = [json.loads(asked.body) for asked in server.requests]
-    assert [body["reasoning_effort"] for body in bodies] == ["low", "high", "low", "high"]
+    efforts = [body["reasoning"]["effort"] for body in bodies]
+    assert efforts == ["low", "high", "low", "max"]
     assert "temperature" not in bodies[3]
-    schema = bodies[2]["response_format"]["json_schema"]
+    schema = bodies[2]["text"]["format"]
     assert (schema["name"], set(schema["schema"]["properties"])) == ("Forecast", set(ANSWER))
     assert found["forecast"].model_dump() == ANSWER
     config = found["claude"].get_config()
     assert config.output_config["effort"] == "low"
     assert config.output_config["format"]["schema"] == schema["schema"]
-    lost = ("seed: anthropic-messages has no seed", "output_schema: anthropic-messages has no name")
+    lost = ("truncation: a function of this API", "output_schema: anthropic-messages has no name")
     printed = capsys.readouterr().out
-    assert all(f"openai-chat to anthropic-messages: {reason}" in printed for reason in lost)
-    refused = ("no effort max: high is sent", "temperature: gpt-5-mini refuses it")
-    assert all(reason in printed for reason in refused)
+    assert all(f"openai-responses to anthropic-messages: {reason}" in printed for reason in lost)
+    assert "temperature: gpt-5.6-terra takes it at the effort none alone" in printed
+    for name in ("ours", "our-model"):
+        facts = facts_of(name)
+        assert facts is not None
+        assert facts.thinking == "default"
 
 
 def recipe() -> Recording:

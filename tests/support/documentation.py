@@ -211,7 +211,8 @@ def _output_schema(body: Any) -> Any:  # noqa: ANN401 - JSON
 def _call(body: Any) -> ScriptedCall | None:  # noqa: ANN401 - JSON
     """Return a call of the first tool, unless the request already has results."""
     asked = str(body.get("messages", body.get("input", "")))
-    if not body.get("tools") or "tool_call_id" in asked or "tool_result" in asked:
+    results = ("tool_call_id", "tool_result", "function_call_output")
+    if not body.get("tools") or any(word in asked for word in results):
         return None
     tool = body["tools"][0].get("function", body["tools"][0])
     schema: Any = tool.get("parameters") or tool.get("input_schema") or {}
@@ -240,6 +241,7 @@ def surround(folder: Path, server: ReplayServer, monkeypatch: pytest.MonkeyPatch
     recording = (DEMO / "openai-chat.parallel-calls.sse").read_bytes()
     for name in ("recording.sse", "monday.sse", "tuesday.sse"):
         (folder / name).write_bytes(recording)
+    (folder / "models.toml").write_text('[ours]\nlike = "gpt-5.6-terra"\n')
     (folder / "tide.png").write_bytes(PNG)
     (folder / "tides.pdf").write_bytes(b"%PDF-1.4\n")
     (folder / "recordings").mkdir()

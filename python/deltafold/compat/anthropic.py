@@ -79,7 +79,7 @@ def events(
     """Return the events of a stream of Messages.
 
     >>> stream = client.messages.create(
-    ...     model="claude-opus-4-5", max_tokens=1024, messages=messages, stream=True
+    ...     model="claude-opus-5-5", max_tokens=1024, messages=messages, stream=True
     ... )
     >>> for event in deltafold.compat.anthropic.events(stream):
     ...     print(event.type)

@@ -72,7 +72,7 @@ def chunks(
 ) -> ObjectStream[ChatCompletionChunk] | AsyncObjectStream[ChatCompletionChunk]:
     """Return the chunks of a stream of Chat Completions.
 
-    >>> stream = client.chat.completions.create(model="gpt-5", messages=messages, stream=True)
+    >>> stream = client.chat.completions.create(model="gpt-5.6-terra", messages=[], stream=True)
     >>> for chunk in deltafold.compat.openai.chunks(stream):
     ...     for choice in chunk.choices:
     ...         print(choice.delta.content)
@@ -110,7 +110,7 @@ def events(
 ) -> ObjectStream[ResponseStreamEvent] | AsyncObjectStream[ResponseStreamEvent]:
     """Return the events of a stream of Responses; as `chunks` in all other respects.
 
-    >>> stream = client.responses.create(model="gpt-5", input="Hi", stream=True)
+    >>> stream = client.responses.create(model="gpt-5.6-terra", input="Hi", stream=True)
     >>> for event in deltafold.compat.openai.events(stream):
     ...     print(event.type)
     """

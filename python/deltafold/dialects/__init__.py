@@ -394,11 +394,11 @@ def migrate_config(
 ) -> "Migrated":
     """Return the settings of a request or of a Model as settings of another dialect.
 
-    >>> body = {"model": "gpt-5", "messages": [], "seed": 7, "max_completion_tokens": 900}
+    >>> body = {"model": "gpt-5.6-terra", "messages": [], "seed": 7, "max_completion_tokens": 900}
     >>> parsed = parse_request(body, "openai-chat")
-    >>> migrated = migrate_config(parsed, "anthropic-messages", model_id="claude-sonnet-4-5")
+    >>> migrated = migrate_config(parsed, "anthropic-messages", model_id="claude-sonnet-5-5")
     >>> migrated.config.model_id, migrated.config.max_tokens
-    ('claude-sonnet-4-5', 900)
+    ('claude-sonnet-5-5', 900)
     >>> migrated.notes[0]["message"]
     'openai-chat to anthropic-messages: seed: anthropic-messages has no seed'
 

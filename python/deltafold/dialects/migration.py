@@ -49,7 +49,7 @@ LOWERED: Final = ("reasoning_effort", "output_schema")
 class Migrated(NamedTuple):
     """Settings of another dialect.
 
-    >>> body = {"model": "gpt-5", "messages": [], "seed": 7}
+    >>> body = {"model": "gpt-5.6-terra", "messages": [], "seed": 7}
     >>> parsed = parse_request(body, "openai-chat")
     >>> config, notes = migrate_config(parsed, "anthropic-messages", model_id="claude")
     >>> notes[0]["code"]

@@ -46,6 +46,7 @@ _LISTS: Final = ("endpoints", "thinking_forms", "efforts_when_off")
 class ModelFacts:
     """Facts about a model. None means that no source establishes the fact.
 
+    >>> from deltafold.dialects.model_table import facts_of
     >>> facts = facts_of("us.anthropic.claude-sonnet-4-5-20250929-v1:0")
     >>> facts.max_output_tokens, facts.thinking, facts.forced_tools
     (64000, 'optional', 'unless_thinking')
@@ -185,8 +186,8 @@ def add_models(rows: Rows) -> None:
     of its rows.
 
     >>> add_models({"our-model": {"like": "gpt-5.6-terra", "max_output_tokens": 32_000}})
-    >>> facts_of("our-model").max_output_tokens, facts_of("our-model").chat_tools
-    (32000, 'effort_none')
+    >>> deltafold.load_model("openai/our-model").model_info().max_output_tokens
+    32000
 
     Args:
         rows: the facts of each model, by the attributes of `ModelFacts`; or a TOML or JSON file.

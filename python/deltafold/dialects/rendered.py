@@ -93,10 +93,10 @@ class Rendered(NamedTuple):
 
     >>> from deltafold.dialects import dialect_of
     >>> dialect = dialect_of("openai-chat")
-    >>> config = dialect.config_class(model_id="gpt-5-mini")
+    >>> config = dialect.config_class(model_id="gpt-5.6-terra")
     >>> rendered = dialect.render([Message.user("Hi")], [], config)
     >>> rendered.body["model"], rendered.notes
-    ('gpt-5-mini', ())
+    ('gpt-5.6-terra', ())
 
     Attributes:
         body: the JSON of the request.

@@ -56,7 +56,7 @@ class ModelConfig(ShortRepr, LateModel):
 
     This class accepts unknown fields. The adapter that receives the settings checks them.
 
-    >>> ModelConfig(model_id="gpt-5-mini", temperature=0.2).temperature
+    >>> ModelConfig(model_id="gpt-5.6-terra", temperature=0.2).temperature
     0.2
 
     Attributes:

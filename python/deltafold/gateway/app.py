@@ -78,7 +78,7 @@ def create_app(
 ) -> Starlette:
     """Make the application.  Its `state.accounting` counts what `on_message` and the store raised.
 
-    >>> app = create_app({"gpt-5": "openai/gpt-5", "claude-*": "anthropic/claude-*"})
+    >>> app = create_app({"gpt": "openai/gpt-5.6-terra", "claude-*": "anthropic/claude-*"})
 
     Args:
         models: the table of models.

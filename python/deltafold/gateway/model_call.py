@@ -36,7 +36,7 @@ def open_stream(
     Settings of the request are translated to the upstream's protocol; those that it does not have
     are warnings of the message. A history that the upstream would refuse is repaired.
 
-    >>> table = ModelTable({"m": "openai/gpt-5"}, api_key="k")
+    >>> table = ModelTable({"m": "openai/gpt-5.6-terra"}, api_key="k")
     >>> asked = read_request("openai-chat", b'{"model":"m","messages":[]}')
     >>> stream = open_stream(asked, table.find(asked.model_id))
 

@@ -33,7 +33,7 @@ _IN_A_TOOL: Final = ("functionDeclarations", "function_declarations", "tools")
 class RequestLimits:
     """The most that one request may have.
 
-    >>> app = create_app({"m": "openai/gpt-5"}, limits=RequestLimits(messages=500))
+    >>> app = create_app({"m": "openai/gpt-5.6-terra"}, limits=RequestLimits(messages=500))
 
     Attributes:
         gzip_members: streams of gzip in a row that a packed body consists of.

@@ -22,7 +22,7 @@ class ResponseStore(Protocol):
 
     The owner is what `on_connect` returned, else a digest of the client's key, "" without one.
 
-    >>> app = create_app({"m": "openai/gpt-5"}, store=MemoryStore())
+    >>> app = create_app({"m": "openai/gpt-5.6-terra"}, store=MemoryStore())
     """
 
     async def get(self, response_id: str, owner: str) -> Sequence[Message] | None:

@@ -48,7 +48,7 @@ async def respond(
     """Call the upstream, and return the answer in the client's protocol.
 
     >>> from deltafold.gateway import respond
-    >>> table = ModelTable({"m": "openai/gpt-5"}, api_key="k")
+    >>> table = ModelTable({"m": "openai/gpt-5.6-terra"}, api_key="k")
     >>> asked = read_request("openai-chat", b'{"model":"m","messages":[]}')
     >>> response = await respond(asked, table.find(asked.model_id))
     >>> await table.aclose()

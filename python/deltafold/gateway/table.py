@@ -52,9 +52,9 @@ class Upstream(NamedTuple):
 class ModelTable:
     """Models by the names of clients.
 
-    >>> table = ModelTable({"fast": "openai/gpt-5-mini", "claude-*": "anthropic/claude-*"})
-    >>> table.find("claude-sonnet-4-5").model_id
-    'claude-sonnet-4-5'
+    >>> table = ModelTable({"fast": "openai/gpt-5.6-terra", "claude-*": "anthropic/claude-*"})
+    >>> table.find("claude-sonnet-5-5").model_id
+    'claude-sonnet-5-5'
 
     Args:
         entries: Models, names of `load_model`, or mappings with `model` and settings. A list of
@@ -156,7 +156,7 @@ def read_table(path: str | Path, **settings: object) -> ModelTable:
     r"""Read the table of a TOML file.
 
     >>> from pathlib import Path
-    >>> _ = Path("gateway.toml").write_text('[models]\nfast = "openai/gpt-5-mini"')
+    >>> _ = Path("gateway.toml").write_text('[models]\nfast = "openai/gpt-5.6-terra"')
     >>> read_table("gateway.toml").names
     ['fast']
 

@@ -70,7 +70,7 @@ def cost_of(usage: Usage | None, vendor: str, model_id: str) -> Cost:
     Input tokens include cached tokens, as in every `Usage`. Tokens that are read from or written to
     the cache have prices of their own, if the list has them; all others have the price of input.
 
-    >>> cost_of(message.meta.usage, "anthropic", "claude-sonnet-4-5").usd
+    >>> cost_of(message.meta.usage, "anthropic", "claude-sonnet-5-5").usd
 
     Args:
         usage: the usage record; None gives an unknown cost.

@@ -55,7 +55,7 @@ class AnthropicModel(Model[AnthropicConfig]):
 class OpenAIChatModel(Model[OpenAIChatConfig]):
     """A model behind OpenAI's Chat Completions API, or a vendor's copy of it.
 
-    >>> model = OpenAIChatModel({"model_id": "gpt-5-mini"})
+    >>> model = OpenAIChatModel({"model_id": "gpt-5.6-terra"})
     >>> model.send_message_sync("When?").text
     'At 17:42.'
     """
@@ -67,7 +67,7 @@ class OpenAIChatModel(Model[OpenAIChatConfig]):
 class OpenAIResponsesModel(Model[OpenAIResponsesConfig]):
     """A model behind OpenAI's Responses API, or a vendor's copy of it.
 
-    >>> model = OpenAIResponsesModel({"model_id": "gpt-5-mini"})
+    >>> model = OpenAIResponsesModel({"model_id": "gpt-5.6-terra"})
     >>> model.send_message_sync("When?").text
     'At 17:42.'
     """
@@ -79,7 +79,7 @@ class OpenAIResponsesModel(Model[OpenAIResponsesConfig]):
 class GeminiModel(Model[GeminiConfig]):
     """A model behind the Gemini API, of AI Studio or of Vertex.
 
-    >>> model = GeminiModel({"model_id": "gemini-3-pro"})
+    >>> model = GeminiModel({"model_id": "gemini-3.8-flash"})
     >>> model.send_message_sync("When?").text
     'At 17:42.'
     """

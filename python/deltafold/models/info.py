@@ -29,7 +29,7 @@ class ModelInfo(ShortRepr, BaseModel):
 
     >>> info = model.model_info()
     >>> info.provider_id, info.specification
-    ('openai', 'openai-chat')
+    ('openai', 'openai-responses')
     """
 
     model_config = ConfigDict(frozen=True)

@@ -24,7 +24,7 @@ class Request:
     """One request that was sent to a replay.
 
     >>> text = model.send_message_sync("When is high tide?").text
-    >>> server.requests[-1].json()["messages"][-1]["content"]
+    >>> server.requests[-1].json()["input"][-1]["content"]
     'When is high tide?'
     """
 

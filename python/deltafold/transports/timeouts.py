@@ -40,7 +40,7 @@ class Timeouts:
 
     The longest limit is 2,000,000 seconds (23 days): a longer one overflows the timers of sockets.
 
-    >>> deltafold.load_model("openai/gpt-5", timeouts=Timeouts(idle=30, total=300))
+    >>> deltafold.load_model("openai/gpt-5.6-terra", timeouts=Timeouts(idle=30, total=300))
 
     Attributes:
         connect: to establish a connection: for TCP, and again for TLS.

@@ -62,7 +62,7 @@ _ENDED: Final = frozenset(
 class Agent(Generic[T]):
     """An agent: a model, tools, a conversation, and the loop between them.
 
-    >>> async with Agent({"model": "anthropic/claude-sonnet-4-5"}, tools=[weather]) as agent:
+    >>> async with Agent({"model": "anthropic/claude-sonnet-5-5"}, tools=[weather]) as agent:
     ...     result = await agent.run("What is the weather in Brest?")
     ...     print(result.text)
 

@@ -106,7 +106,7 @@ class ToolsConfig(ShortRepr, BaseModel):
 class AgentConfig(ShortRepr, BaseModel):
     """An agent's settings.
 
-    >>> AgentConfig(model="openai/gpt-5-mini", loop={"max_turns": 5}).loop.max_turns
+    >>> AgentConfig(model="openai/gpt-5.6-terra", loop={"max_turns": 5}).loop.max_turns
     5
 
     Attributes:

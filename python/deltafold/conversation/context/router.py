@@ -39,7 +39,7 @@ ModelOutputDelta: TypeAlias = MessageDelta
 class LlmRequest:
     """One request to a model.
 
-    >>> invocation = ModelInvocationDescriptor("openai", "openai-chat", "gpt-5-mini")
+    >>> invocation = ModelInvocationDescriptor("openai", "openai-chat", "gpt-5.6-terra")
     >>> request = LlmRequest(
     ...     state.render_live_context(), [], invocation, params={"max_tokens": 100}
     ... )
@@ -84,7 +84,7 @@ class ProviderClient(Protocol):
 class ModelClient:
     """A provider client over a `Model`.
 
-    >>> client = ModelClient(load_model("anthropic/claude-sonnet-4-5"))
+    >>> client = ModelClient(load_model("anthropic/claude-sonnet-5-5"))
     """
 
     def __init__(self, model: "Model[Any]") -> None:

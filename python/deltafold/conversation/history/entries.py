@@ -172,7 +172,7 @@ class ModelInputEntry(ContextualHistoryEntry):
 class ModelInvocationDescriptor:
     """Provider, specification and model of a request.
 
-    >>> ModelInvocationDescriptor("openai", "v1", "gpt-4.1").specification
+    >>> ModelInvocationDescriptor("openai", "v1", "gpt-5.2").specification
     'openai-chat'
 
     Attributes:

@@ -40,7 +40,7 @@ class AnthropicConfig(ModelConfig):
     """Settings of anthropic-messages. Objects have the form of the provider's API.
 
     >>> from deltafold.dialects import dialect_of
-    >>> config = AnthropicConfig(model_id="claude-opus-4-8", max_tokens=100, top_k=5)
+    >>> config = AnthropicConfig(model_id="claude-haiku-4-5", max_tokens=100, top_k=5)
     >>> rendered = dialect_of("anthropic-messages").render([Message.user("Hi")], [], config)
     >>> rendered.body["top_k"]
     5

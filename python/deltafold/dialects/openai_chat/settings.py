@@ -29,7 +29,7 @@ class OpenAIChatConfig(ModelConfig):
     """Settings of openai-chat.
 
     >>> from deltafold.dialects import dialect_of
-    >>> config = OpenAIChatConfig(model_id="gpt-5-mini", max_tokens=100)
+    >>> config = OpenAIChatConfig(model_id="gpt-5.6-terra", max_tokens=100)
     >>> rendered = dialect_of("openai-chat").render([Message.user("Hi")], [], config)
     >>> rendered.body["max_completion_tokens"]
     100

@@ -62,8 +62,8 @@ _OF_FRAMEWORK = frozenset(
 class ChatDeltafold(BaseChatModel):
     """A chat model of LangChain that any `deltafold.Model` answers.
 
-    >>> ChatDeltafold(client=deltafold.OpenAIChatModel({"model_id": "gpt-5"})).invoke("Hello")
-    >>> ChatDeltafold(model="google/gemini-3-pro-preview", temperature=0).invoke("Hello")
+    >>> ChatDeltafold(client=deltafold.OpenAIChatModel({"model_id": "gpt-5.2"})).invoke("Hello")
+    >>> ChatDeltafold(model="google/gemini-3.8-flash", temperature=0).invoke("Hello")
 
     Attributes:
         client: the model of deltafold; made from `model` if it is not given.

@@ -63,7 +63,7 @@ class _Asked:
 class DeltafoldModel(Model[Any]):
     """A model of pydantic-ai that any `deltafold.Model` answers.
 
-    >>> model = DeltafoldModel(deltafold.OpenAIChatModel({"model_id": "gpt-5"}))
+    >>> model = DeltafoldModel(deltafold.OpenAIChatModel({"model_id": "gpt-5.6-terra"}))
     >>> agent = pydantic_ai.Agent(model, tools=[weather])
 
     Args:

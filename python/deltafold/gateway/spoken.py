@@ -3,15 +3,14 @@
 In: `ClientRequest`, and an upstream that has a Model for each of two protocols.  Out: the upstream
 with one Model.
 
-Laws: the client's own protocol comes first where the model takes the request in it, because nothing
-has to be translated then. Else the model has its usual protocol.
+Law: the choice is that of `dialect_beside`.
 Source: the table of models (`model_table.json`).
 """
 
 from deltafold.dialects.model_table import find_model
 from deltafold.gateway.client_requests import ClientRequest
 from deltafold.gateway.table import Upstream
-from deltafold.models.defaults import takes_tools, usual_dialect
+from deltafold.models.defaults import dialect_beside
 from deltafold.models.vendors import VENDORS
 
 
@@ -36,14 +35,8 @@ def speaking(asked: ClientRequest, upstream: Upstream) -> Upstream:
 
 def _dialect_for(asked: ClientRequest, upstream: Upstream) -> str:
     vendor, own = VENDORS[upstream.model.provider_id], upstream.model.get_config()
-    known = find_model(own.known_as or upstream.model_id)
-    usual = usual_dialect(vendor, known)
-    endpoints = None if known is None else known.facts.endpoints
-    if asked.protocol != vendor.dialect or vendor.dialect not in (endpoints or ()):
-        return usual
-    parsed = asked.parsed
+    known, parsed = find_model(own.known_as or upstream.model_id), asked.parsed
     has_tools = bool(parsed.tools or parsed.config.get("provider_tools"))
     effort = parsed.config.get("reasoning_effort", own.reasoning_effort)
     written = effort if isinstance(effort, str) else None
-    is_taken = not has_tools or takes_tools(known, vendor.dialect, written)
-    return vendor.dialect if is_taken else usual
+    return dialect_beside(asked.protocol, vendor, known, has_tools=has_tools, effort=written)

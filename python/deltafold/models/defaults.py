@@ -69,14 +69,30 @@ def usual_dialect(vendor: Vendor, known: KnownModel | None, fields: Collection[s
     return usual if any(name in has and name not in lacks for name in fields) else other
 
 
-def takes_tools(known: KnownModel | None, dialect: str, effort: str | None) -> bool:
-    """Return whether a model takes function tools in a dialect, beside an effort.
+def dialect_beside(
+    own: str, vendor: Vendor, known: KnownModel | None, *, has_tools: bool, effort: str | None
+) -> str:
+    """Return the dialect of a model's request that a client has written in a dialect of its own.
+
+    The client's own dialect comes first where the model takes the request in it, because nothing
+    has to be translated then.
 
     Args:
+        own: the dialect of the client.
+        vendor: the vendor.
         known: the facts about the model, None if it is not known.
-        dialect: the dialect of the request.
+        has_tools: whether the request offers tools.
         effort: the effort of the request, None if it has none.
     """
+    usual = usual_dialect(vendor, known)
+    endpoints = None if known is None else known.facts.endpoints
+    if own != vendor.dialect or own not in (endpoints or ()):
+        return usual
+    return own if not has_tools or _takes_tools(known, own, effort) else usual
+
+
+def _takes_tools(known: KnownModel | None, dialect: str, effort: str | None) -> bool:
+    """Return whether a model takes function tools in a dialect, beside an effort."""
     condition = None if known is None or dialect != CHAT else known.facts.chat_tools
     if condition == "unless_effort":
         return effort in {None, "none"}

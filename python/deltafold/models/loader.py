@@ -8,7 +8,7 @@ vendor, or a dialect that the vendor does not support, is an error that lists th
 """
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Collection
 from inspect import signature
 from typing import Any, Final
 
@@ -17,7 +17,7 @@ from deltafold.dialects import DIALECTS
 from deltafold.dialects.model_table import find_model
 from deltafold.models.adapters import adapter_of
 from deltafold.models.base import Model
-from deltafold.models.defaults import usual_dialect, vendor_of
+from deltafold.models.defaults import dialect_beside, usual_dialect, vendor_of
 from deltafold.models.vendors import VENDORS, Vendor, canonical_specification
 
 
@@ -55,7 +55,7 @@ def load_model(name: str, *, specification: str | None = None, **settings: Any) 
     if vendor_name == "local" and model_id:
         return _local(model_id, specification, markup, settings)
     vendor, model_id, protocol = _named(name)
-    dialect = dialect or protocol or _usual(vendor, model_id, settings)
+    dialect = dialect or protocol or _usual(vendor, model_id, settings, settings.get("known_as"))
     if protocol is not None and dialect != protocol:
         raise MisuseError(f"name: {name!r} names {protocol}, and specification {dialect}")
     adapter = adapter_of(dialect)
@@ -89,13 +89,48 @@ def _named(name: str) -> tuple[Vendor, str, str | None]:
     raise MisuseError(f"name: unknown vendor {first!r}{hint}")
 
 
-def _usual(vendor: Vendor, model_id: str, settings: Mapping[str, object]) -> str:
+def specification_beside(own: str, name: str, *, has_tools: bool, effort: str | None) -> str | None:
+    """Return the dialect of a request to a model that a client has written in a dialect of its own.
+
+    Args:
+        own: the dialect of the client.
+        name: as `load_model` takes it.
+        has_tools: whether the request offers tools.
+        effort: the effort of the request, None if it has none.
+
+    Raises:
+        MisuseError: the vendor is not known.
+    """
+    if name.startswith("local/"):
+        return None
+    vendor, model_id, protocol = _named(name)
+    if protocol is not None or vendor.thinking_dialect is None:
+        return protocol
+    known = find_model(model_id)
+    return dialect_beside(own, vendor, known, has_tools=has_tools, effort=effort)
+
+
+def specification_for(name: str, fields: Collection[str]) -> str | None:
+    """Return the dialect in which `load_model` speaks to a model that is given settings in calls.
+
+    Args:
+        name: as `load_model` takes it.
+        fields: names of the settings.
+
+    Raises:
+        MisuseError: the vendor is not known.
+    """
+    if name.startswith("local/"):
+        return None
+    vendor, model_id, protocol = _named(name)
+    return protocol or _usual(vendor, model_id, fields, None)
+
+
+def _usual(vendor: Vendor, model_id: str, fields: Collection[str], known_as: object) -> str:
     if vendor.thinking_dialect is None:
         return vendor.dialect
-    known_as = settings.get("known_as")
-    return usual_dialect(
-        vendor, find_model(known_as if isinstance(known_as, str) else model_id), settings
-    )
+    known = find_model(known_as if isinstance(known_as, str) else model_id)
+    return usual_dialect(vendor, known, fields)
 
 
 def _local(

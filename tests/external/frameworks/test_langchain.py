@@ -564,7 +564,7 @@ def test_the_timeout_is_that_of_the_client() -> None:
     stalled = answer("openai-chat", "Hi").stopping("stall", 0)
     with served(stalled) as server:
         adapter = ChatDeltafold(
-            model="openai/gpt-5",
+            model="openai-chat/gpt-5",
             base_url=server.url,
             api_key="k",
             timeout=0.2,
@@ -572,6 +572,17 @@ def test_the_timeout_is_that_of_the_client() -> None:
         )
         with pytest.raises(exceptions.ModelTimeoutError):
             adapter.invoke("Hi")
+
+
+def test_a_setting_of_chat_chooses_chat() -> None:
+    for params, path in (({"seed": 3}, "/chat/completions"), ({}, "/responses")):
+        dialect = "openai-chat" if params else "openai-responses"
+        with served(answer(dialect, "Hi")) as server:
+            adapter = ChatDeltafold(
+                model="openai/gpt-5.6-terra", base_url=server.url, api_key="k", params=params
+            )
+            assert adapter.invoke("Hi").content == "Hi"
+        assert server.requests[0].path == path
 
 
 def test_log_probabilities_have_the_form_of_chatopenai() -> None:

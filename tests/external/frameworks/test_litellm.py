@@ -404,3 +404,27 @@ async def test_a_call_that_was_streamed_before_a_fallback_ends_as_a_filter_does(
         register("anthropic-messages", server)
         response = await astreamed(tools=[TOOL])
     assert response.choices[0].finish_reason == "content_filter"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "dialect"),
+    [
+        ({"seed": 7}, "openai-chat"),
+        ({"tools": [TOOL], "reasoning_effort": "none"}, "openai-chat"),
+        ({"tools": [TOOL]}, "openai-responses"),
+    ],
+)
+def test_a_model_of_two_protocols_takes_the_one_that_takes_the_request(
+    parameters: dict[str, Any], dialect: str
+) -> None:
+    litellm.custom_provider_map = [{"provider": "deltafold", "custom_handler": DeltafoldLLM()}]
+    with served(answer(dialect, "Hi")) as server:
+        response: Any = litellm.completion(
+            "deltafold/openai/gpt-5.6-terra",
+            ASKED,
+            api_base=server.url,
+            api_key="k",
+            **parameters,
+        )
+    assert response.choices[0].message.content == "Hi"
+    assert server.requests[0].path == DIALECTS[dialect].path

@@ -121,7 +121,7 @@ def gateway() -> None:
     """Let a client speak a protocol that the gateway did not know."""
     asked = {"model": "m", "messages": [{"role": "user", "content": "When?"}], "stream": True}
     with ReplayServer({"/chat/completions": answer("openai-chat", "At ", "17:42.")}) as server:
-        app = create_app({"m": load_model("openai/gpt-5", api_key="k", base_url=server.url)})
+        app = create_app({"m": load_model("openai-chat/gpt-5", api_key="k", base_url=server.url)})
         text = _ask(app, "/api/chat", asked)
     assert text == "At 17:42.", text
 

@@ -44,7 +44,7 @@ from deltafold.integrations.langchain.structured import Method, structured
 from deltafold.integrations.langchain.tools import bound_tools, choice_of, specs_of
 from deltafold.message.messages import Message
 from deltafold.models.base import Model
-from deltafold.models.loader import load_model
+from deltafold.models.loader import load_model, specification_for
 from deltafold.models.vendors import VENDORS
 from deltafold.streams.delta_streams import AsyncDeltaStream, DeltaStream
 from deltafold.streams.encoded import message_deltas
@@ -114,7 +114,13 @@ class ChatDeltafold(BaseChatModel):
         if self.timeout is not None:
             limits = Timeouts(first_byte=self.timeout, idle=self.timeout)
         key = None if self.api_key is None else self.api_key.get_secret_value()
-        self._client = load_model(self.model, api_key=key, base_url=self.base_url, timeouts=limits)
+        self._client = load_model(
+            self.model,
+            specification=specification_for(self.model, self.params),
+            api_key=key,
+            base_url=self.base_url,
+            timeouts=limits,
+        )
         return self
 
     @property

@@ -13,13 +13,13 @@ from litellm.llms.custom_llm import CustomLLM
 from litellm.types.utils import ModelResponseStream
 
 from deltafold.errors.model_error import ModelError
-from deltafold.integrations.litellm.chunks import Chunks, response_of
+from deltafold.integrations.litellm.chunks import CHAT, Chunks, response_of
 from deltafold.integrations.litellm.failures import exception_of
 from deltafold.integrations.litellm.requests import arguments_of, conversation_of
 from deltafold.message.fallbacks import declined_calls
 from deltafold.message.messages import Message
 from deltafold.models.base import Model
-from deltafold.models.loader import load_model
+from deltafold.models.loader import load_model, specification_beside
 
 Prepared: TypeAlias = tuple[Model[Any], list[Message], dict[str, Any]]
 
@@ -43,19 +43,39 @@ class DeltafoldLLM(CustomLLM):
     ) -> None:
         super().__init__()
         self._load = load
-        self._models: dict[tuple[str, str | None, str | None], Model[Any]] = {
-            (name, None, None): model for name, model in (models or {}).items()
-        }
+        self._given = dict(models or {})
+        self._models: dict[tuple[str | None, ...], Model[Any]] = {}
 
-    def model_of(self, name: str, api_key: str | None, api_base: str | None) -> Model[Any]:
-        """Return the model of a name; the same one each time.
+    def model_of(
+        self,
+        name: str,
+        api_key: str | None,
+        api_base: str | None,
+        parameters: Mapping[str, Any] | None = None,
+    ) -> Model[Any]:
+        """Return the model of a name; the same one each time for each protocol.
+
+        A model that two protocols have takes Chat, in which litellm writes, where it takes the
+        parameters of the request there.
 
         Raises:
             MisuseError: the vendor is unknown.
         """
-        place = (name, api_key, api_base)
+        if name in self._given and api_key is None and api_base is None:
+            return self._given[name]
+        specification = None
+        if self._load is load_model:
+            asked = parameters or {}
+            effort = asked.get("reasoning_effort")
+            specification = specification_beside(
+                CHAT,
+                name,
+                has_tools=bool(asked.get("tools")),
+                effort=effort if isinstance(effort, str) else None,
+            )
+        place = (name, api_key, api_base, specification)
         if place not in self._models:
-            given = {"api_key": api_key, "base_url": api_base}
+            given = {"api_key": api_key, "base_url": api_base, "specification": specification}
             access = {key: value for key, value in given.items() if value is not None}
             self._models[place] = self._load(name, **access)
         return self._models[place]
@@ -99,8 +119,8 @@ class DeltafoldLLM(CustomLLM):
         return _achunks(model, self._prepared(model, messages, options))
 
     def _prepared(self, model: str, messages: list[Any], options: Mapping[str, Any]) -> Prepared:
-        client = self.model_of(model, options.get("api_key"), options.get("api_base"))
         parameters: Mapping[str, Any] = options.get("optional_params") or {}
+        client = self.model_of(model, options.get("api_key"), options.get("api_base"), parameters)
         headers: Mapping[str, Any] = options.get("headers") or {}
         arguments = {"repair": "auto", **arguments_of(client, model, parameters, headers)}
         return client, conversation_of(messages), arguments

@@ -96,7 +96,7 @@ def test_the_row_of_a_vendor_joins_them(
     body = form((0, 1, 2))
     recording = Recording.of_events(body) if form is streamed else json_answer(body)
     calls: dict[str, list[str]] = {}
-    for name in ("github-copilot/claude-opus-4.5", "openai/gpt-5"):
+    for name in ("github-copilot/claude-opus-4.5", "openai-chat/gpt-5"):
         model = load_model(name, api_key="k", client=ReplayTransport({"*": recording}))
         message = model.send_message_sync([deltafold.Message.user("Go")])
         calls[name] = [call.tool_call_id for call in message.tool_calls]

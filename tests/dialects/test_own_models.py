@@ -13,15 +13,13 @@ import pytest
 import deltafold
 from deltafold import MisuseError, add_models, load_model
 from deltafold.dialects import model_table
-from deltafold.dialects.model_table import facts_of, find_model
+from deltafold.dialects.model_table import facts_of, find_model, remove_added_models
 
 
 @pytest.fixture(autouse=True)
 def _only_ours() -> Iterator[None]:
     yield
-    model_table._ADDED.clear()
-    for cached in (model_table._known, model_table._lines):
-        cached.cache_clear()
+    remove_added_models()
 
 
 def test_a_row_goes_before_that_of_the_table() -> None:

@@ -78,7 +78,7 @@ def test_rich_shows_every_member_that_is_set() -> None:
 
 
 def test_repr_of_a_model_names_it_and_shows_no_key() -> None:
-    model = deltafold.load_model("openai/gpt-5", api_key="sk-very-secret", temperature=0.5)
+    model = deltafold.load_model("openai-chat/gpt-5", api_key="sk-very-secret", temperature=0.5)
     assert repr(model) == "<OpenAIChatModel gpt-5 of openai, openai-chat>"
     assert repr(model.get_config()) == "OpenAIChatConfig(model_id='gpt-5', temperature=0.5)"
 

@@ -204,6 +204,16 @@ def add_models(rows: Rows) -> None:
     else:
         found = dict(_own_row(name, row) for name, row in given.items())
     _ADDED.update(found)
+    _forget()
+
+
+def remove_added_models() -> None:
+    """Remove the rows that were added to the table, for tests."""
+    _ADDED.clear()
+    _forget()
+
+
+def _forget() -> None:
     for cached in (_known, _lines):
         cached.cache_clear()
 
@@ -387,7 +397,7 @@ def _facts(key: str) -> ModelFacts:
 def _in_tuples(facts: Mapping[str, Any]) -> dict[str, Any]:
     """Return facts as the class has them: JSON and TOML have lists."""
     found = {name: tuple(facts[name]) if name in _LISTS else facts[name] for name in facts}
-    efforts = found.get("efforts")
+    efforts = cast("Mapping[str, Iterable[str]] | None", found.get("efforts"))
     if efforts is not None:
         found["efforts"] = {api: tuple(words) for api, words in efforts.items()}
     return found

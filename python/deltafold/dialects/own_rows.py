@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 from pydantic import TypeAdapter, ValidationError
 
 from deltafold.contract.exceptions import MisuseError
+from deltafold.contract.kinds import json_object
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -78,7 +79,8 @@ def checked_facts(
             raise MisuseError(f"models: {name!r} has no fact {fact!r}{hint}")
     for fact, words in _WORDS.items():
         value = row.get(fact)
-        for word in value.values() if isinstance(value, Mapping) else (value,):
+        settings = json_object(value)
+        for word in (value,) if settings is None else settings.values():
             if word is not None and word not in words:
                 known = ", ".join(words)
                 raise MisuseError(f"models: {name!r}: {fact} must be of {known}, not {word!r}")

@@ -56,7 +56,8 @@ def model(dialect: str, server: ReplayServer, **config: object) -> Model[Any]:
     make = adapter_of(dialect)
     if make is None:
         raise AssertionError(dialect)
-    settings = {"model_id": NAMES[dialect], **config}
+    # The settings of a test arrive, whatever the model of the fixtures takes.
+    settings = {"model_id": NAMES[dialect], "strict_settings": True, **config}
     return make(settings, base_url=server.url, api_key="key")
 
 

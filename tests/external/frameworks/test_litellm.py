@@ -410,7 +410,7 @@ async def test_a_call_that_was_streamed_before_a_fallback_ends_as_a_filter_does(
     ("parameters", "dialect"),
     [
         ({"seed": 7}, "openai-chat"),
-        ({"tools": [TOOL], "reasoning_effort": "none"}, "openai-chat"),
+        ({"tools": [TOOL], "allowed_openai_params": ["tools"]}, "openai-responses"),
         ({"tools": [TOOL]}, "openai-responses"),
     ],
 )

@@ -7,20 +7,60 @@ use crate::contract::ErrorCode;
 use crate::facts::{Ending, Facts, FinishReasons};
 
 /// Phrases, in lower case, of messages about a prompt that is too long for the model.
-const TOO_LONG: [&str; 10] = [
+///
+/// Source: the errors of these services and servers (read 2026-11).
+const TOO_LONG: [&str; 29] = [
     // Gemini.
     "exceeds the maximum number of tokens allowed",
+    // Anthropic, Fireworks.
     "prompt is too long",
+    "exceed context limit",
+    // OpenAI, DeepSeek, vLLM, Mistral, OpenRouter, Groq, Cerebras.
     "maximum context length",
-    "input is too long",
-    "exceeds the available context size",
+    "exceeds the context window",
     "reduce the length of the messages",
     "context length exceeded",
-    "exceed context limit",
+    // Moonshot.
+    "exceeded model token limit",
+    // Bedrock.
+    "input is too long",
+    "input tokens exceeded",
+    // llama.cpp.
+    "exceeds the available context size",
+    // vLLM, for an encoder or a decoder.
+    "is longer than the maximum model length",
+    // SGLang.
+    "is longer than the model's context length",
+    // LM Studio.
+    "greater than the context length",
+    // Ollama.
+    "exceeds the context length",
+    // TGI and Together.
+    "`inputs` must have less than",
+    "`inputs` tokens + `max_new_tokens` must be",
+    // DashScope.
+    "range of input length should be",
+    // Z.ai.
+    "prompt exceeds max length",
+    // xAI.
+    "maximum prompt length is",
+    // GitHub Copilot.
+    "prompt token count of",
+    // MiniMax.
+    "context window exceeds limit",
+    // Routers.
+    "exceeded max context length",
+    "prompt too long",
+    "total length of all messages is too long",
+    "input length exceeds",
+    "too many prompt tokens",
     "too many total text bytes",
     // Cohere writes a count after the colon.  Without the colon this is Bedrock's phrase for throttling.
     "too many tokens:",
 ];
+
+/// Phrases, in lower case, of messages about a key that xAI refuses with status 400 and the code of a wrong argument.
+const WRONG_KEY: [&str; 1] = ["incorrect api key provided"];
 
 /// Phrases, in lower case, of llama-server's messages about a mistake of the caller, which it sends with status 500.
 const CALLERS_MISTAKES: [&str; 5] = [
@@ -130,7 +170,16 @@ const OTHER_ERRORS: &[(ErrorCode, &[&str])] = &[
     (ErrorCode::Permission, &["forbidden", "insufficient_permissions"]),
     (
         ErrorCode::ContextLengthExceeded,
-        &["context_window_exceeded", "exceed_context_size_error", "exceeds_context_size_error"],
+        // The number is Z.ai's.
+        &[
+            "context_window_exceeded",
+            "exceed_context_size_error",
+            "exceeds_context_size_error",
+            "invalid_request_prompt_too_long",
+            "model_max_prompt_tokens_exceeded",
+            "too_many_prompt_tokens",
+            "1261",
+        ],
     ),
     (
         ErrorCode::QuotaExceeded,
@@ -187,6 +236,22 @@ const OTHER_ERRORS: &[(ErrorCode, &[&str])] = &[
             "OUT_OF_RANGE",
             "tool_use_failed",
             "2013",
+            // Codes of a failed response of OpenAI that concern the request.
+            "invalid_prompt",
+            "data_residency_mismatch",
+            "invalid_image",
+            "invalid_image_format",
+            "invalid_base64_image",
+            "invalid_image_url",
+            "image_too_large",
+            "image_too_small",
+            "image_parse_error",
+            "invalid_image_mode",
+            "image_file_too_large",
+            "unsupported_image_media_type",
+            "empty_image_file",
+            "failed_to_download_image",
+            "image_file_not_found",
         ],
     ),
     (
@@ -229,7 +294,9 @@ pub(super) fn refined(code: ErrorCode, message: &str) -> ErrorCode {
         return code;
     }
     let message = message.to_ascii_lowercase();
-    if TOO_LONG.iter().any(|phrase| message.contains(phrase)) {
+    if WRONG_KEY.iter().any(|phrase| message.contains(phrase)) {
+        ErrorCode::Authentication
+    } else if TOO_LONG.iter().any(|phrase| message.contains(phrase)) {
         ErrorCode::ContextLengthExceeded
     } else if REPLAY_REFUSED.iter().any(|phrase| message.contains(phrase)) {
         ErrorCode::ReplayRefused

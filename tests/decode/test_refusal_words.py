@@ -1,4 +1,4 @@
-"""Words and phrases of refusals: the prompt is too long, the key is wrong, the image cannot be read."""
+"""Words of refusals: the prompt is too long, the key is wrong, an image cannot be read."""
 
 import json
 from typing import Any, Final
@@ -63,7 +63,7 @@ TOO_LONG: Final[dict[str, tuple[int, Any]]] = {
     "tgi": (
         422,
         {
-            "error": "Input validation error: `inputs` must have less than 4095 tokens. Given: 5000",
+            "error": "Input validation error: `inputs` must have less than 4095 tokens.",
             "error_type": "validation",
         },
     ),
@@ -132,7 +132,7 @@ TOO_LONG: Final[dict[str, tuple[int, Any]]] = {
     ),
     "lm studio": (
         400,
-        {"error": "The number of tokens to keep from the prompt is greater than the context length"},
+        {"error": "The number of tokens to keep is greater than the context length"},
     ),
     "copilot": (
         400,
@@ -179,7 +179,7 @@ OTHERS: Final[dict[str, tuple[int, Any, ErrorCode]]] = {
         413,
         {
             "error": {
-                "message": "Request too large on tokens per minute (TPM): Limit 6000, Requested 9000",
+                "message": "Request too large on tokens per minute (TPM): Limit 6000",
                 "type": "tokens",
                 "code": "rate_limit_exceeded",
             }

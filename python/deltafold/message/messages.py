@@ -301,6 +301,16 @@ class Message(WireModel):
         return joined_text(self.parts, ThinkingPart) if folded is None else folded
 
     @property
+    def images(self) -> list[ImagePart]:
+        """All images in order, those that a provider's own tool generated too.
+
+        >>> Message.user("What is it?", ImagePart.from_file("tide.png")).images[0].mime_type
+        'image/png'
+        """
+        shown = [part.image if isinstance(part, ProviderPart) else part for part in self.parts]
+        return [part for part in shown if isinstance(part, ImagePart)]
+
+    @property
     def tool_calls(self) -> list[ToolCallPart]:
         """All tool calls in order, whatever their state."""
         folded = folded_tool_calls(self)

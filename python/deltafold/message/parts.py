@@ -358,6 +358,19 @@ class ProviderPart(_Part):
     block: dict[str, object]
 
     @property
+    def image(self) -> ImagePart | None:
+        """The picture that the provider generated, None for another block.
+
+        The block itself is what goes back to the provider.
+        """
+        picture = self.block.get("result")
+        if self.block.get("type") != "image_generation_call" or not isinstance(picture, str):
+            return None
+        form = self.block.get("output_format")
+        kind = form if isinstance(form, str) else "png"
+        return ImagePart(mime_type=f"image/{kind}", data=picture)
+
+    @property
     def awaits_caller(self) -> bool:
         """Whether the block itself asks the caller to act: to run something, or to approve it.
 

@@ -313,10 +313,19 @@ impl State {
                     set.extend(members.map(|(key, value)| (key.into_owned(), value.to_owned())));
                 }
             }
-            (Some(Block::Provider { start, set, held, .. }), BlockDelta::Text(text)) => {
+            // Blocks of new kinds have the deltas of the old ones, as that of a connector's signed text has.
+            (
+                Some(Block::Provider { start, set, held, .. }),
+                BlockDelta::Text(text) | BlockDelta::Thinking(text) | BlockDelta::Signature(text),
+            ) => {
+                let member = match delta {
+                    BlockDelta::Thinking(_) => "thinking",
+                    BlockDelta::Signature(_) => "signature",
+                    _ => "text",
+                };
                 if sink.take_state_bytes(text.raw.len()) {
                     *held += text.raw.len();
-                    append_member(start, set, "text", text.raw);
+                    append_member(start, set, member, text.raw);
                 }
             }
             (_, BlockDelta::Other(kind, _)) => {

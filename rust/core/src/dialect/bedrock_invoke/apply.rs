@@ -39,6 +39,8 @@ pub struct State {
     /// The counts of Bedrock have arrived, which follow the last event of the model.
     metered: bool,
     guarded: bool,
+    /// An event came without the frame of a chunk, as a whole body does.
+    bare: bool,
     /// Reused buffer, empty between two events.
     decoded: Vec<u8>,
 }
@@ -85,7 +87,10 @@ impl Protocol for State {
                 decoded.clear();
                 self.decoded = decoded;
             }
-            Event::Bare(json) => self.event(json, sink),
+            Event::Bare(json) => {
+                self.bare = true;
+                self.event(json, sink);
+            }
             Event::Error(name, json) => {
                 self.close(sink);
                 sink.error(sink.named_failure(name, json));
@@ -104,8 +109,8 @@ impl Protocol for State {
             Model::Converse(driver) => driver.close(sink),
             Model::Completion(driver) => driver.close(sink),
         }
-        // The events of other models name their end.  Without it, they were cut off.
-        let ended = self.metered || matches!(self.model, Model::Completion(_));
+        // Without the counts that follow the last event, a stream was cut off.
+        let ended = self.metered || (self.bare && matches!(self.model, Model::Completion(_)));
         if ended && self.guarded && !sink.finished() {
             sink.finish(FinishReason::ContentFilter, INTERVENED);
         }
@@ -169,12 +174,12 @@ impl State {
             }
             Ok(())
         })?;
-        if self.guarded {
-            sink.imply_finish(FinishReason::ContentFilter, INTERVENED);
-        }
         if let Some(metrics) = metrics {
             self.metered = true;
             sink.usage_beside(Counts::read(&METRICS, metrics)?, metrics);
+        }
+        if self.guarded && (self.metered || self.bare) {
+            sink.imply_finish(FinishReason::ContentFilter, INTERVENED);
         }
         Ok(())
     }

@@ -23,6 +23,8 @@ pub struct State {
     last: Option<i64>,
     /// The status of the last status update.  Used at the end of the stream if the last event has none.
     status: Option<String>,
+    /// The error of the latest output of the model: a JSON object, empty without one.
+    failed_step: String,
     /// The last token with which another request continues the interaction: a JSON object, empty without one.
     continuation: String,
 }
@@ -35,6 +37,11 @@ impl Protocol for State {
     }
 
     fn apply(&mut self, event: &Event<'_>, sink: &mut DeltaSink<'_>) {
+        if let Change::Interaction { interaction, .. } = event.change {
+            let _ = identify(interaction, sink);
+        } else if event.interaction_id.is_some() {
+            sink.identity(None, event.interaction_id);
+        }
         sink.merge_usage(event.usage, &FACTS.usage);
         if event.continuation_token.is_some() {
             self.set_continuation(event.continuation_token, sink);
@@ -140,20 +147,33 @@ impl State {
             abandon(step, sink);
         }
         self.last = Some(at);
-        if let Some(step) = Step::open(json, sink) {
+        if let Some((step, error)) = Step::open(json, sink) {
+            if matches!(step, Step::Output(_)) {
+                self.set_failed_step(error.unwrap_or_default(), sink);
+            }
             self.steps.insert(at, step);
         }
     }
 
+    fn set_failed_step(&mut self, error: &str, sink: &mut DeltaSink<'_>) {
+        if !self.failed_step.is_empty() {
+            sink.warn("failed_step", "an output of the model failed, and another followed", None);
+        }
+        sink.give_back_state_bytes(self.failed_step.len());
+        self.failed_step.clear();
+        if sink.take_state_bytes(error.len()) {
+            self.failed_step.push_str(error);
+        }
+    }
+
     fn interaction(&mut self, last: bool, json: &str, sink: &mut DeltaSink<'_>) -> Result<()> {
-        let (mut id, mut model, mut agent) = (None, None, None);
+        if !last {
+            return Ok(());
+        }
         let (mut status, mut error, mut usage, mut steps) = (None, None, None, None);
         let mut token = None;
         Reader::trusted(json).maybe_object(|reader, key| {
             match key {
-                "id" => id = reader.id()?,
-                "model" => model = reader.filled_string()?,
-                "agent" => agent = reader.filled_string()?,
                 "status" => status = reader.filled_string()?,
                 "error" => error = reader.opt_raw()?,
                 "usage" => usage = read::usage(reader)?,
@@ -163,10 +183,6 @@ impl State {
             }
             Ok(())
         })?;
-        sink.identity(model.or(agent), id);
-        if !last {
-            return Ok(());
-        }
         // After a stream, the steps would repeat the streamed content.
         if let (None, Some(steps)) = (self.last, steps) {
             Reader::trusted(steps).maybe_array(|reader| {
@@ -206,6 +222,11 @@ impl State {
     /// Record the end.  The token of an interaction that paused becomes the state of an empty text.
     fn finish(&mut self, status: &str, error: Option<&str>, sink: &mut DeltaSink<'_>) {
         match sink.ending(&FACTS.finish_reasons, status) {
+            Ending::Finish(_) if !self.failed_step.is_empty() => {
+                let error = std::mem::take(&mut self.failed_step);
+                sink.give_back_state_bytes(error.len());
+                sink.defer_error(ended_badly(ErrorCode::ServerError, Some(&error), sink));
+            }
             Ending::Finish(reason) => {
                 let state = std::mem::take(&mut self.continuation);
                 sink.give_back_state_bytes(state.len());
@@ -218,6 +239,22 @@ impl State {
             Ending::Failure(code) => sink.defer_error(ended_badly(code, error, sink)),
         }
     }
+}
+
+/// Name the interaction, before anything else is said of it.
+fn identify(json: &str, sink: &mut DeltaSink<'_>) -> Result<()> {
+    let (mut id, mut model, mut agent) = (None, None, None);
+    Reader::trusted(json).maybe_object(|reader, key| {
+        match key {
+            "id" => id = reader.id()?,
+            "model" => model = reader.filled_string()?,
+            "agent" => agent = reader.filled_string()?,
+            _ => reader.skip()?,
+        }
+        Ok(())
+    })?;
+    sink.identity(model.or(agent), id);
+    Ok(())
 }
 
 /// End a step that another step replaces.  The fragments of a call must not be run.

@@ -13,6 +13,8 @@ pub struct Event<'a> {
     pub(super) usage: Option<&'a str>,
     /// The token with which another request continues the interaction.
     pub(super) continuation_token: Option<Str<'a>>,
+    /// The id of the interaction, in an event that does not hold the interaction.
+    pub(super) interaction_id: Option<Str<'a>>,
 }
 
 /// The change that an event reports.
@@ -61,6 +63,7 @@ struct Members<'a> {
     error: bool,
     usage: Option<&'a str>,
     continuation_token: Option<Str<'a>>,
+    interaction_id: Option<Str<'a>>,
 }
 
 /// Read a frame.
@@ -84,9 +87,11 @@ pub(super) fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>, _: Wanted) -> 
             "object" => found.object = reader.opt_string()?,
             "continuation_token" => found.continuation_token = reader.filled_string()?,
             "error" => found.error = reader.opt_raw()?.is_some(),
+            "interaction_id" => found.interaction_id = reader.id()?,
+            "usage" => found.usage = usage(reader)?.or(found.usage),
             "metadata" => reader.maybe_object(|reader, key| {
                 match key {
-                    "total_usage" | "usage" => found.usage = usage(reader)?,
+                    "total_usage" | "usage" => found.usage = usage(reader)?.or(found.usage),
                     _ => reader.ignore()?,
                 }
                 Ok(())
@@ -96,8 +101,8 @@ pub(super) fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>, _: Wanted) -> 
         Ok(())
     })?;
     reader.end()?;
-    let Members { usage, continuation_token, .. } = found;
-    Ok(Event { change: found.change(frame), usage, continuation_token })
+    let Members { usage, continuation_token, interaction_id, .. } = found;
+    Ok(Event { change: found.change(frame), usage, continuation_token, interaction_id })
 }
 
 /// Read a usage record.  Returns `None` for a value that is not an object.
@@ -157,6 +162,8 @@ pub(super) struct Delta<'a> {
     pub(super) name: Option<Str<'a>>,
     /// `summary` or `content` of a whole step.
     pub(super) contents: Option<&'a str>,
+    /// The error of a step.
+    pub(super) error: Option<&'a str>,
 }
 
 impl<'a> Delta<'a> {
@@ -194,6 +201,7 @@ impl<'a> Delta<'a> {
             "data" => self.data = reader.filled_string()?,
             "id" => self.id = reader.id()?,
             "name" => self.name = reader.filled_string()?,
+            "error" => self.error = reader.opt_raw()?.filter(|raw| raw.starts_with('{')),
             _ => reader.ignore()?,
         }
         Ok(())
@@ -236,6 +244,7 @@ impl Template for EventTemplate {
                 change: Change::More { content, index, text },
                 usage: None,
                 continuation_token: None,
+                interaction_id: None,
             } => Some(Self { content, index, text: tokens.changing(text) }),
             _ => None,
         }
@@ -245,6 +254,6 @@ impl Template for EventTemplate {
     fn fill<'a>(&self, text: impl Fn(Token) -> Str<'a>) -> Event<'a> {
         let change =
             Change::More { content: self.content, index: self.index, text: text(self.text) };
-        Event { change, usage: None, continuation_token: None }
+        Event { change, usage: None, continuation_token: None, interaction_id: None }
     }
 }

@@ -33,8 +33,12 @@ pub(super) enum Step {
 }
 
 impl Step {
-    /// Open the step of a start event.  Returns `None` if the limit on state is reached, or if the step is caller input.
-    pub(super) fn open(json: &str, sink: &mut DeltaSink<'_>) -> Option<Self> {
+    /// Open the step of a start event, and return its error, if it has one.  Returns `None` if the limit on state is reached, or
+    /// if the step is caller input.
+    pub(super) fn open<'a>(
+        json: &'a str,
+        sink: &mut DeltaSink<'_>,
+    ) -> Option<(Self, Option<&'a str>)> {
         if !sink.take_state_bytes(STEP_BYTES) {
             return None;
         }
@@ -53,7 +57,7 @@ impl Step {
             }
         };
         step.begin(&members, sink);
-        Some(step)
+        Some((step, members.error))
     }
 
     /// Create the step for a delta that belongs to a step without a start event.

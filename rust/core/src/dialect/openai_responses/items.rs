@@ -10,7 +10,7 @@
 
 use super::contents::{Announced, Message, Reasoning, without};
 use super::facts::flat_name;
-use super::read::Content;
+use super::read::{COMMAND, Content};
 use crate::contract::{FinishReason, InputFormat};
 use crate::emit::{CallEnd, CallHandle, PartHandle};
 use crate::json::{self, Reader, Result, Str};
@@ -31,14 +31,44 @@ pub(super) enum Item {
     },
     Provider {
         begun: String,
-        /// A member whose text arrives in deltas.
-        member: Option<(&'static str, String)>,
+        /// A member whose texts arrive in deltas.
+        member: Option<Texts>,
         held: usize,
     },
     /// The item is done, but lacks what the final object of the answer may have.
     Hollow(Hollow),
     /// The item was emitted completely; with the first part of a message.
     Done(Option<PartHandle>),
+}
+
+/// Texts of a member of an item, each the content of a JSON string; a call of a shell has one for each command.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Texts {
+    name: &'static str,
+    index: Option<i64>,
+    texts: String,
+}
+
+impl Texts {
+    fn push(&mut self, index: Option<i64>, text: &str) {
+        if self.name == COMMAND && self.index != index {
+            self.index = index;
+            self.texts.push_str("\",\"");
+        }
+        self.texts.push_str(text);
+    }
+
+    /// Return an item with the member.
+    fn within(&self, item: &str) -> String {
+        let texts = format!("\"{}\"", self.texts);
+        if self.name != COMMAND {
+            return json::merge_objects(item, &json::write_object(&[(self.name, texts.as_str())]));
+        }
+        let action = json::members(item).into_iter().find(|(name, _)| name == "action");
+        let commands = json::write_object(&[("commands", format!("[{texts}]").as_str())]);
+        let action = json::merge_objects(action.map_or("{}", |(_, action)| action), &commands);
+        json::merge_objects(item, &json::write_object(&[("action", action.as_str())]))
+    }
 }
 
 /// An item that came empty, or reasoning without its ciphertext.
@@ -90,6 +120,7 @@ pub(super) struct ItemMembers<'a> {
     environment: Option<Str<'a>>,
     has_ciphertext: bool,
     status: Option<Str<'a>>,
+    role: Option<Str<'a>>,
 }
 
 /// The party that acts on an item.
@@ -120,6 +151,7 @@ impl<'a> ItemMembers<'a> {
                 "execution" => found.execution = reader.opt_string()?,
                 "encrypted_content" => found.has_ciphertext = reader.opt_raw()?.is_some(),
                 "status" => found.status = reader.opt_string()?,
+                "role" => found.role = reader.opt_string()?,
                 "environment" => reader.maybe_object(|reader, key| {
                     match key {
                         "type" => found.environment = reader.opt_string()?,
@@ -132,6 +164,12 @@ impl<'a> ItemMembers<'a> {
             Ok(())
         })?;
         Ok(found)
+    }
+
+    /// Return whether a message is one of the caller's, which a compacted conversation repeats.
+    fn is_of_caller(&self) -> bool {
+        let roles = ["user", "system", "developer", "tool"];
+        self.role.is_some_and(|role| roles.contains(&role.raw))
     }
 
     /// Return the id of the call.  Some servers write `"null"` instead of a missing id.
@@ -149,6 +187,7 @@ impl<'a> ItemMembers<'a> {
     pub(super) fn fits(&self, kind: ItemKind) -> bool {
         match self.kind.map_or("", |kind| kind.raw) {
             "" => true,
+            "message" if self.is_of_caller() => kind == ItemKind::Provider,
             "message" => kind == ItemKind::Message,
             "reasoning" => kind == ItemKind::Reasoning,
             "function_call" => kind == ItemKind::Call,
@@ -225,7 +264,7 @@ impl Item {
             Self::Call { call, is_whole: false }
         };
         match members.kind.map_or("", |kind| kind.raw) {
-            "message" => {
+            "message" if !members.is_of_caller() => {
                 let announced = Announced::of(members.id, item, sink);
                 Self::Message(Message::announced(announced, said_before))
             }
@@ -309,8 +348,10 @@ impl Item {
                 let name = if let Content::Member(name) = content { name } else { "input" };
                 if sink.take_state_bytes(text.raw.len()) {
                     *held += text.raw.len();
-                    let (_, value) = member.get_or_insert_with(|| (name, String::new()));
-                    value.push_str(text.raw);
+                    let texts = String::new();
+                    member
+                        .get_or_insert_with(|| Texts { name, index, texts })
+                        .push(index, text.raw);
                 }
             }
             _ => {}
@@ -389,11 +430,7 @@ impl Item {
         if let Self::Provider { begun, member, held } = self {
             sink.give_back_state_bytes(*held);
             let block = match member {
-                Some((name, text)) => {
-                    let text = format!("\"{text}\"");
-                    let patch = json::write_object(&[(*name, text.as_str())]);
-                    json::merge_objects(begun, &patch)
-                }
+                Some(texts) => texts.within(begun),
                 None => std::mem::take(begun),
             };
             sink.provider_part(&block);

@@ -100,7 +100,7 @@ pub struct ItemPosition<'a> {
     pub output_index: Option<i64>,
     /// The item's id, or the call's id.  One gateway sends another id with each event.
     pub item_id: Option<Str<'a>>,
-    /// `content_index` or `summary_index`.
+    /// `content_index`, `summary_index`, or `command_index` of a call of a shell.
     pub index: Option<i64>,
 }
 
@@ -146,7 +146,9 @@ pub(super) fn read<'a>(
         match key {
             "type" => found.kind = reader.filled_string()?,
             "output_index" => found.position.output_index = reader.integer()?,
-            "content_index" | "summary_index" => found.position.index = reader.integer()?,
+            "content_index" | "summary_index" | "command_index" => {
+                found.position.index = reader.integer()?;
+            }
             "item_id" => found.position.item_id = reader.id()?,
             "call_id" => found.call_id = reader.id()?,
             "delta" => found.delta = reader.filled_string()?,
@@ -253,7 +255,7 @@ impl Content {
             "audio" => Self::Audio,
             "code_interpreter_call_code" => Self::Member("code"),
             "mcp_call_arguments" => Self::Member("arguments"),
-            "shell_call_command" => Self::Member("command"),
+            "shell_call_command" => Self::Member(COMMAND),
             "shell_call_output_content" => Self::Member("output"),
             "apply_patch_call_operation_diff" => Self::Member("diff"),
             _ => return None,
@@ -261,6 +263,9 @@ impl Content {
         Some((content, done))
     }
 }
+
+/// Member of the commands that a call of a shell has in its deltas.
+pub(super) const COMMAND: &str = "command";
 
 /// Return whether an event only reports progress.  The `done` event of its item repeats all of its data.
 fn is_progress(name: &str) -> bool {

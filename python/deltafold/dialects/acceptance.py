@@ -15,6 +15,8 @@ _ASSISTANT_FIRST: Final[Mapping[str, re.Pattern[str]]] = {
     # A recording of Claude Sonnet 4.5 in 2026. Converse refuses it for models of other vendors: "A
     # conversation must start with a user message".
     "bedrock-converse": re.compile(r"anthropic\.claude-[a-z]+-\d"),
+    # Recordings of Claude Haiku 4.5, Sonnet 4.5 and 4.6, and Opus 4.8 in 2026.
+    "anthropic-messages": re.compile(r"claude-[a-z]+-(?:4-[5-9]|[5-9]|\d\d)(?!\d)"),
 }
 
 _OF_OPENAI: Final = re.compile(r"(gpt-(?!oss)|chatgpt-|o\d)")
@@ -51,6 +53,17 @@ def assistant_may_begin(dialect: str, model_id: str | None) -> bool:
     """Return whether the model is known to accept a history that the assistant begins."""
     pattern = _ASSISTANT_FIRST.get(dialect)
     return pattern is not None and pattern.search(model_id or "") is not None
+
+
+def nobody_must_speak(dialect: str, model_id: str | None, *, has_system: bool) -> bool:
+    """Return whether a history may be without a message of the user or the assistant.
+
+    A request of Responses may have a stored prompt or an earlier response instead. Chat of OpenAI
+    takes a system message alone; a chat template of another server may not. Source: recordings.
+    """
+    if dialect == "openai-responses":
+        return True
+    return dialect == "openai-chat" and has_system and _is(_OF_OPENAI, model_id)
 
 
 def arguments_may_be_any_text(dialect: str, model_id: str | None) -> bool:

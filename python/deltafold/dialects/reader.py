@@ -9,7 +9,7 @@ member of the wrong type is an error that names its place.
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, Final, cast
 from urllib.parse import quote
 
 from deltafold.contract.kinds import EncoderTool
@@ -76,6 +76,8 @@ class Reader:
         self.messages: list[Message] = []
         self.provider_tools: list[Object] = []
         self.client_tools: dict[str, EncoderTool] = {}
+        self.unset: Object = {}
+        """Members with a value that stands for no setting; they stay in the body."""
         self._tool_positions: list[int] = []
         self._tools_before: list[int] = []
         self._notes: list[Object] = []
@@ -223,6 +225,7 @@ class Reader:
     def done(self, table: SettingTable) -> ParsedRequest:
         """Read the copied settings and return the request; other members stay in the body."""
         self._take(table, (), self.body)
+        self.body |= self.unset
         stream = self.body.pop("stream", None)
         for name in self.body:
             self.note(name)
@@ -334,11 +337,15 @@ def maybe_text(value: object, place: str) -> str | None:
     return None if value is None else text(value, place)
 
 
+_SHOWN: Final = frozenset({"text", "title", "snippet", "content", "context", "source"})
+"""Members with text that a model reads; `source` is the address of a search result."""
+
+
 def shown_text(content: Object) -> str:
     """Return the text in a content of an unknown kind: a document, a search result."""
     found: list[str] = []
     for name, value in content.items():
-        if name in {"text", "title", "snippet"} and isinstance(value, str):
+        if name in _SHOWN and isinstance(value, str):
             found.append(value)
         elif isinstance(value, dict):
             found.append(shown_text(cast("Object", value)))

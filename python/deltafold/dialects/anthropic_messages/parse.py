@@ -56,6 +56,10 @@ def read_body(reader: Reader) -> None:
     ]
     if system:
         reader.say(Role.SYSTEM, system)
+    # Older clients write -1 for a setting that is not set, which the API takes.
+    for name in ("top_k", "top_p"):
+        if reader.body.get(name) == -1:
+            reader.unset[name] = reader.body.pop(name)
     messages = list(objects(reader.body.pop("messages", None), "messages"))
     for message, place in messages:
         _read_message(reader, message, place)

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Final, cast
 
 from deltafold.dialects import replay
-from deltafold.dialects.acceptance import takes_late_system
+from deltafold.dialects.acceptance import assistant_may_begin, takes_late_system
 from deltafold.dialects.aliases import Aliases
 from deltafold.dialects.anthropic_messages.settings import SETTINGS, AnthropicConfig
 from deltafold.dialects.media import source_of
@@ -185,13 +185,14 @@ def _takes_system(turn: Turn, rendering: Rendering) -> bool:
 
 def _messages(turns: Sequence[Turn], rendering: Rendering) -> list[Object]:
     kept = _kept_blanks(turns, rendering)
+    may_begin = assistant_may_begin(DIALECT, rendering.config.known_as or rendering.model_id)
     spoken = alternating(
         turns,
         lambda item, turn: (
             _blank(item[1]) if item[0] in kept else _blocks_of(item, turn, rendering)
         ),
         rendering,
-        opening={"type": "text", "text": OPENING},
+        opening=None if may_begin else {"type": "text", "text": OPENING},
     )
     # A turn of which nothing is sent may take the neighbour of a system message away.
     for place in range(len(spoken) - 1, -1, -1):

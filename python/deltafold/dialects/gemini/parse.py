@@ -119,7 +119,7 @@ def _read_tools(reader: Reader) -> None:
     for given, place in objects(
         [cast("Object", tools)] if isinstance(tools, dict) else tools, "tools"
     ):
-        tool = _camel(given)
+        tool = {name: value for name, value in _camel(given).items() if value is not None}
         declarations = list(objects(tool.pop("functionDeclarations", None), place))
         entries += bool(declarations) and not reader.tools
         reader.tools.extend(

@@ -20,6 +20,7 @@ from deltafold.dialects.acceptance import (
     CALLS_NEED_NO_RESULT,
     arguments_may_be_any_text,
     assistant_may_begin,
+    nobody_must_speak,
 )
 from deltafold.dialects.found_tools import tools_said
 from deltafold.dialects.handovers import is_state_after
@@ -632,6 +633,9 @@ class _Mender:
         ):
             opening = opening_beside(messages[first or 0])
             return [*messages[:first], opening, *messages[first:]]
+        has_system = any(message.role is Role.SYSTEM for message in messages)
+        if nobody_must_speak(self._dialect, self._model_id, has_system=has_system):
+            return messages
         if not any(speaks(message) for message in messages):
             self._found(ProblemCode.EMPTY_HISTORY, "nobody speaks", "the user is made to", count)
             return [*messages, opening_beside(messages[-1] if messages else None)]

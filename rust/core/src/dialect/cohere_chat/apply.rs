@@ -43,6 +43,7 @@ impl Protocol for State {
                     sink.logprobs(part, logprobs);
                 }
             }
+            Event::Block(json) => sink.provider_part(json),
             Event::Plan(text) => {
                 let plan = *self.plan.get_or_insert_with(|| sink.open_part(PartKind::Thinking));
                 sink.text(plan, text);
@@ -306,19 +307,23 @@ impl State {
         }
         let mut index = first;
         reader.maybe_array(|reader| {
-            let mut text = None;
-            let mut thinking = None;
+            let (mut text, mut thinking, mut kind) = (None, None, None);
             if reader.kind()? == Kind::String {
                 text = reader.filled_string()?;
             } else {
+                let start = reader.position();
                 reader.maybe_object(|reader, key| {
                     match key {
+                        "type" => kind = reader.filled_string()?,
                         "text" => text = reader.filled_string()?,
                         "thinking" => thinking = reader.filled_string()?,
                         _ => reader.skip()?,
                     }
                     Ok(())
                 })?;
+                if text.is_none() && thinking.is_none() && kind.is_some_and(read::is_unknown) {
+                    sink.provider_part(reader.since(start));
+                }
             }
             if let Some(said) = thinking.or(text) {
                 let part = self.content(index, thinking.is_some(), sink);

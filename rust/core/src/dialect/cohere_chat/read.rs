@@ -33,6 +33,8 @@ pub enum Event<'a> {
         /// The list.
         blocks: &'a str,
     },
+    /// A block of an unknown kind.
+    Block(&'a str),
     /// `tool-plan-delta`.
     Plan(Str<'a>),
     /// `tool-call-start` or `tool-call-delta`.
@@ -107,6 +109,8 @@ struct Members<'a> {
     text: Option<Str<'a>>,
     thinking: Option<Str<'a>>,
     begun_as: Option<Str<'a>>,
+    /// A block of an unknown kind.
+    unknown: Option<&'a str>,
     plan: Option<Str<'a>>,
     call: Call<'a>,
     calls: Option<&'a str>,
@@ -177,17 +181,25 @@ impl<'a> Members<'a> {
                         "content" if reader.kind()? == Kind::Array => {
                             self.blocks = reader.opt_raw()?;
                         }
-                        "content" => reader.maybe_object(|reader, key| {
-                            match key {
-                                "type" => self.begun_as = reader.opt_string()?,
-                                "text" => self.text = reader.filled_string()?,
-                                "thinking" => self.thinking = reader.filled_string()?,
-                                "logprobs" if wanted.logprobs => self.logprobs = logprobs(reader)?,
-                                "logprobs" => self.logprobs = Wanted::unread_logprobs(reader)?,
-                                _ => reader.ignore()?,
+                        "content" => {
+                            let start = reader.position();
+                            reader.maybe_object(|reader, key| {
+                                match key {
+                                    "type" => self.begun_as = reader.opt_string()?,
+                                    "text" => self.text = reader.filled_string()?,
+                                    "thinking" => self.thinking = reader.filled_string()?,
+                                    "logprobs" if wanted.logprobs => {
+                                        self.logprobs = logprobs(reader)?;
+                                    }
+                                    "logprobs" => self.logprobs = Wanted::unread_logprobs(reader)?,
+                                    _ => reader.ignore()?,
+                                }
+                                Ok(())
+                            })?;
+                            if self.begun_as.is_some_and(is_unknown) {
+                                self.unknown = Some(reader.since(start));
                             }
-                            Ok(())
-                        })?,
+                        }
                         "tool_plan" => self.plan = reader.filled_string()?,
                         // A single object, in spite of the plural name.
                         "tool_calls" => reader.maybe_object(|reader, key| {
@@ -272,13 +284,18 @@ impl<'a> Members<'a> {
             || (self.text.is_none() && self.begun_as.is_some_and(|kind| kind.raw == "thinking"));
         let text = if thinking { self.thinking } else { self.text };
         match (text, self.logprobs) {
-            (None, None) => Event::Progress,
+            (None, None) => self.unknown.map_or(Event::Progress, Event::Block),
             (text, logprobs) => {
                 let text = text.unwrap_or(Str::plain(""));
                 Event::Content { index: self.index, thinking, text, logprobs }
             }
         }
     }
+}
+
+/// Return whether no rule knows the kind of a block.
+pub(super) fn is_unknown(kind: Str<'_>) -> bool {
+    !matches!(kind.raw, "" | "text" | "thinking")
 }
 
 fn read_call_member<'a>(reader: &mut Reader<'a>, key: &str, call: &mut Call<'a>) -> Result<()> {

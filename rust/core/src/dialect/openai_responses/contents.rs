@@ -200,7 +200,15 @@ impl Message {
         for content in &self.contents {
             sink.end_part(content.part);
         }
-        !self.contents.is_empty() || self.is_repeated
+        let unknown = unknown_contents(list);
+        if !unknown.is_empty() && !self.is_repeated {
+            // A content goes back inside of a message.  The id is that of the message with the texts.
+            let content = format!("[{}]", unknown.join(","));
+            let content = json::write_object(&[("content", content.as_str())]);
+            let item = without(item, &["id", "content"]);
+            sink.provider_part(&json::merge_objects(&item, &content));
+        }
+        !self.contents.is_empty() || self.is_repeated || !unknown.is_empty()
     }
 
     /// Send the contents that were not streamed: texts and their annotations.
@@ -462,6 +470,38 @@ fn texts<'a>(
         Ok(())
     })
 }
+
+/// Return the contents of a message of which no rule knows the kind.
+fn unknown_contents(list: Option<&str>) -> Vec<&str> {
+    let mut found = Vec::new();
+    // `read` validated the JSON, so that an error here only means a value that is not a list of objects.
+    let _ = Reader::trusted(list.unwrap_or("[]")).maybe_array(|reader| {
+        let start = reader.position();
+        let (mut kind, mut has_text) = (None, false);
+        if reader.kind()? == Kind::String {
+            return reader.skip();
+        }
+        reader.maybe_object(|reader, key| {
+            match key {
+                "type" => kind = reader.filled_string()?,
+                "text" | "refusal" => has_text |= reader.opt_string()?.is_some(),
+                _ => reader.skip()?,
+            }
+            Ok(())
+        })?;
+        let raw = reader.since(start);
+        let is_known = |kind: Str<'_>| KNOWN.contains(&kind.raw);
+        if !has_text && kind.is_some_and(|kind| !is_known(kind)) {
+            found.push(raw);
+        }
+        Ok(())
+    });
+    found
+}
+
+/// Kinds of contents that may be empty, or whose data comes in events of its own.
+const KNOWN: [&str; 6] =
+    ["output_text", "text", "refusal", "reasoning_text", "output_audio", "audio"];
 
 /// Return the item without these members.
 pub(super) fn without(item: &str, names: &[&str]) -> String {

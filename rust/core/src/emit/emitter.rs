@@ -1,5 +1,6 @@
 //! `Emitter` and `EmitterSink`: the state of the emitted stream, and the operations on frames, identity and memory.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use super::delta_emitter::{DeltaEmitter, Phase};
 use super::options::StreamOptions;
 use super::parts::{Part, PartHandle};
 use super::usage_record::UsageRecord;
+use super::warnings::MAX_UNKNOWN;
 use super::whole_sign::WholeSign;
 use crate::contract::{ErrorCode, Failure, FinishReason, Laws, Output, Usage, Warnings};
 use crate::json::Str;
@@ -51,8 +53,10 @@ pub struct Emitter {
     /// The finish reason of an answer without one, and its word.
     pub(super) implied_finish: Option<(FinishReason, &'static str)>,
     /// Facts under the provider's names: a JSON object without its closing brace; empty without facts.
-    pub(super) details: String,
-    pub(super) detail_names: Vec<&'static str>,
+    /// Facts of the answer: the provider's name, and the value as JSON.
+    pub(super) details: Vec<(Cow<'static, str>, String)>,
+    /// Bytes that members which no rule knows may still have.
+    pub(super) unknown_left: usize,
     pub(super) warnings: Warnings,
     pub(super) scratch: String,
 }
@@ -95,8 +99,8 @@ impl Emitter {
             deferred: None,
             refused: false,
             implied_finish: None,
-            details: String::new(),
-            detail_names: Vec::new(),
+            details: Vec::new(),
+            unknown_left: MAX_UNKNOWN,
             warnings: Warnings::default(),
             scratch: String::new(),
         }

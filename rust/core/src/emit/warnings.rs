@@ -2,14 +2,20 @@
 //!
 //! In: warnings and facts of a dialect.  Out: `warnings` and `details` of the terminal.
 //!
-//! Laws: a repeated warning is only counted.  The first value of a fact wins.  Both are bounded by the limits.
+//! Laws: a repeated warning is only counted.  The first value of a fact wins, or the last one where a fact repeats.  Both are
+//! bounded by the limits.
 
-use super::emitter::{Emitter, EmitterSink};
+use std::borrow::Cow;
+
+use super::emitter::EmitterSink;
 use crate::contract::Logprobs;
-use crate::json::{Carry, ObjectWriter, Str};
+use crate::json::{Carry, Str};
 
 /// Maximum characters of an unknown name in its warning.
 pub(super) const MAX_NAME: usize = 100;
+
+/// Maximum bytes of all members of an answer that no rule knows.
+pub(super) const MAX_UNKNOWN: usize = 16 * 1024;
 
 /// The warning of answers that are not followed.  A dialect has one message of it.
 const OTHER_CHOICES: &str = "other_choices";
@@ -84,8 +90,8 @@ impl EmitterSink<'_> {
 
     /// Record a fact without a member in the contract under the provider's name.  `value` is JSON.  The first value wins.
     pub fn detail(&mut self, name: &'static str, value: &str) {
-        if let Some(mut details) = self.add_detail(name, value.len()) {
-            details.json(name, value);
+        if !self.has_detail(name) && self.take_state_bytes(value.len()) {
+            self.emitter.details.push((Cow::Borrowed(name), value.to_owned()));
         }
     }
 
@@ -99,21 +105,48 @@ impl EmitterSink<'_> {
     /// Record a fact that is a string of the wire.
     #[inline]
     pub fn text_detail(&mut self, name: &'static str, value: Option<Str<'_>>) {
-        if let Some(value) = value {
-            let bytes = "\"\"".len() + value.raw.len();
-            if let Some(mut details) = self.add_detail(name, bytes) {
-                details.wire_text(name, value);
+        if let Some(value) = value
+            && !self.has_detail(name)
+        {
+            self.detail(name, &format!("\"{}\"", value.raw));
+        }
+    }
+
+    /// Record a fact whose last value counts.
+    pub fn late_detail(&mut self, name: &str, value: &str) {
+        let at = self.emitter.details.iter().position(|(known, _)| known == name);
+        let known = at.and_then(|at| self.emitter.details.get(at)).map_or(0, |(_, old)| old.len());
+        self.give_back_state_bytes(known);
+        if !self.take_state_bytes(value.len()) {
+            return;
+        }
+        match at.and_then(|at| self.emitter.details.get_mut(at)) {
+            Some((_, old)) => {
+                old.clear();
+                old.push_str(value);
+            }
+            None => {
+                self.emitter.details.push((Cow::Owned(name.to_owned()), value.to_owned()));
             }
         }
     }
 
-    /// Return the writer of a new fact; `None` for a known fact, and at the bound of provider state.
-    fn add_detail(&mut self, name: &'static str, bytes: usize) -> Option<ObjectWriter<'_>> {
-        if self.emitter.detail_names.contains(&name) || !self.take_state_bytes(bytes) {
-            return None;
+    /// Record a member of an answer that no rule knows.  What exceeds `MAX_UNKNOWN` bytes together is named by a warning.
+    pub fn unknown_detail(&mut self, name: &str, value: &str) {
+        if matches!(value, "null" | "[]" | "{}" | "\"\"") {
+            return;
         }
-        let Emitter { details, detail_names, .. } = &mut *self.emitter;
-        detail_names.push(name);
-        Some(ObjectWriter::resume(details))
+        let bytes = name.len().saturating_add(value.len());
+        if name.len() <= MAX_NAME && bytes <= self.emitter.unknown_left {
+            self.emitter.unknown_left -= bytes;
+            self.late_detail(name, value);
+        } else {
+            let name: String = name.chars().take(MAX_NAME).collect();
+            self.warn("unread_member", &format!("the member {name:?} was not kept"), None);
+        }
+    }
+
+    fn has_detail(&self, name: &str) -> bool {
+        self.emitter.details.iter().any(|(known, _)| known == name)
     }
 }

@@ -411,6 +411,7 @@ fn sign(part: PartHandle, signature: Str<'_>, sink: &mut DeltaSink<'_>) {
 /// Warn of changes that the API made of the request: thinking that it dropped, or that it would have dropped.
 fn warn_of_transformations(list: Option<&str>, sink: &mut DeltaSink<'_>) {
     let Some(list) = list else { return };
+    sink.unknown_detail("input_transformations", list);
     let mut changes = Vec::new();
     // `read` validated the JSON, so that an error here only means a value that is not a list of objects.
     let _ = Reader::trusted(list).maybe_array(|reader| {

@@ -38,6 +38,8 @@ pub struct Facts<'a> {
     stop_sequence: Option<&'a str>,
     stop_details: Option<&'a str>,
     container: Option<&'a str>,
+    context_management: Option<&'a str>,
+    diagnostics: Option<&'a str>,
 }
 
 impl<'a> Facts<'a> {
@@ -47,6 +49,8 @@ impl<'a> Facts<'a> {
             "stop_sequence" => self.stop_sequence = reader.opt_raw()?,
             "stop_details" => self.stop_details = reader.opt_raw()?,
             "container" => self.container = reader.opt_raw()?,
+            "context_management" => self.context_management = reader.opt_raw()?,
+            "diagnostics" => self.diagnostics = reader.opt_raw()?,
             _ => return Ok(false),
         }
         Ok(true)
@@ -59,11 +63,13 @@ impl<'a> Facts<'a> {
 
     /// Return the present members with their names.
     pub(super) fn known(self) -> impl Iterator<Item = (&'static str, &'a str)> {
-        let Self { stop_sequence, stop_details, container } = self;
+        let Self { stop_sequence, stop_details, container, context_management, diagnostics } = self;
         let all = [
             ("stop_sequence", stop_sequence),
             ("stop_details", stop_details),
             ("container", container),
+            ("context_management", context_management),
+            ("diagnostics", diagnostics),
         ];
         all.into_iter().filter_map(|(name, value)| Some((name, value?)))
     }

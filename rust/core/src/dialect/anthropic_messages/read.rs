@@ -263,6 +263,7 @@ pub(super) fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>) -> Result<Even
             "usage" => usage = reader.opt_raw()?,
             "input_transformations" => transformations = reader.opt_raw()?,
             "error" => error = reader.opt_raw()?.is_some(),
+            _ if delta.facts.read(reader, key)? => {}
             _ => reader.ignore()?,
         }
         Ok(())

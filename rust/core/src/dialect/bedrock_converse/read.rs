@@ -116,6 +116,9 @@ impl Name {
 pub struct Facts<'a> {
     additional: Option<&'a str>,
     trace: Option<&'a str>,
+    service_tier: Option<&'a str>,
+    performance: Option<&'a str>,
+    metrics: Option<&'a str>,
 }
 
 impl<'a> Facts<'a> {
@@ -131,7 +134,13 @@ impl<'a> Facts<'a> {
 
     /// Return the present members with their names.
     pub(super) fn known(self) -> impl Iterator<Item = (&'static str, &'a str)> {
-        let all = [("additionalModelResponseFields", self.additional), ("trace", self.trace)];
+        let all = [
+            ("additionalModelResponseFields", self.additional),
+            ("trace", self.trace),
+            ("serviceTier", self.service_tier),
+            ("performanceConfig", self.performance),
+            ("metrics", self.metrics),
+        ];
         all.into_iter().filter_map(|(name, value)| Some((name, value?)))
     }
 }
@@ -194,6 +203,9 @@ impl<'a> Members<'a> {
             "usage" => self.usage = reader.opt_raw()?,
             "additionalModelResponseFields" => self.facts.additional = reader.opt_raw()?,
             "trace" => self.facts.trace = reader.opt_raw()?,
+            "serviceTier" => self.facts.service_tier = reader.opt_raw()?,
+            "performanceConfig" => self.facts.performance = reader.opt_raw()?,
+            "metrics" => self.facts.metrics = reader.opt_raw()?,
             "output" => {
                 self.output = true;
                 reader.maybe_object(|reader, key| match key {

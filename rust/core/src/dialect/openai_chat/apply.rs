@@ -153,7 +153,11 @@ impl State {
         if let Some(rare) = &chunk.rare {
             self.lists(rare);
             sink.details(rare.opaque.iter().copied());
+            for (name, value) in &rare.late {
+                sink.late_detail(name, value);
+            }
             if let Some(results) = rare.safeguard_results {
+                sink.late_detail("safeguard_results", results);
                 warn_of_flagged_calls(results, sink);
             }
         }
@@ -368,6 +372,9 @@ impl State {
         }
         if let Some(audio) = rare.audio {
             self.audio(audio, sink);
+        }
+        if let Some(tools) = rare.executed_tools.filter(|list| *list != "[]") {
+            sink.late_detail("executed_tools", tools);
         }
     }
 

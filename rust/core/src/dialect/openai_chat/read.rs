@@ -62,6 +62,8 @@ pub(super) struct RareMembers<'a> {
     /// Verdicts of OpenRouter on the calls.
     pub(super) safeguard_results: Option<&'a str>,
     pub(super) opaque: Vec<Opaque<'a>>,
+    /// Facts of the answer whose last value counts.
+    pub(super) late: Vec<Opaque<'a>>,
     /// The first entry of a whole body that is not followed: its number and its message.
     pub(super) other_message: Option<(u64, &'a str)>,
     /// Name of the foreign protocol whose entries are in the list.
@@ -85,6 +87,12 @@ const OPAQUE: [&str; 8] = [
     "kv_transfer_params",
     "matched_stop",
 ];
+
+/// Members of a chunk that say something about the answer.
+///
+/// Sources: `ChatCompletionChunk` of openai-python 3.57 (`moderation`), `ChatStreamChunk` of openrouter 1.3.84 (`alignment`),
+/// SGLang's weight version (`metadata`), recordings of Cerebras (`time_info`) and of Writer (`graph_data`).
+const LATE: [&str; 5] = ["alignment", "graph_data", "metadata", "moderation", "time_info"];
 
 const TEXT_COMPLETIONS: &str = "text completions (choices[].text)";
 const TOKENS: &str = "an answer of vLLM's /inference/v1/generate (choices[].token_ids)";
@@ -159,6 +167,8 @@ pub(super) struct RareContent<'a> {
     pub(super) annotations: Option<&'a str>,
     pub(super) audio: Option<&'a str>,
     pub(super) images: Option<&'a str>,
+    /// What Groq's own tools did.
+    pub(super) executed_tools: Option<&'a str>,
     pub(super) extra_content: Option<&'a str>,
     /// Portkey's copy of the blocks of Messages, if they think.
     pub(super) content_blocks: Option<&'a str>,
@@ -245,15 +255,20 @@ pub(super) fn read<'a>(
                     .maybe_array(|reader| read_choice(reader, wanted, &mut numbers, &mut chunk))?;
             }
             "usage" => chunk.usage = reader.opt_raw()?,
-            "x_groq" => reader.maybe_object(|reader, key| {
-                match key {
-                    "usage" => {
-                        put(&mut chunk.rare, |rare| &mut rare.vendor_usage, reader.opt_raw()?);
+            "x_groq" => {
+                let start = reader.position();
+                reader.maybe_object(|reader, key| {
+                    match key {
+                        "usage" => {
+                            put(&mut chunk.rare, |rare| &mut rare.vendor_usage, reader.opt_raw()?);
+                        }
+                        _ => reader.ignore()?,
                     }
-                    _ => reader.ignore()?,
-                }
-                Ok(())
-            })?,
+                    Ok(())
+                })?;
+                let raw = reader.since(start);
+                chunk.rare.get_or_insert_default().late.push(("x_groq", raw));
+            }
             "timings" => put(&mut chunk.rare, |rare| &mut rare.timings, reader.opt_raw()?),
             // Some servers always send this member: an empty string or `false` means that there was no error.
             "error" => {
@@ -291,6 +306,12 @@ pub(super) fn read<'a>(
             }
             "safeguard_results" => {
                 put(&mut chunk.rare, |rare| &mut rare.safeguard_results, reader.opt_raw()?);
+            }
+            key if LATE.contains(&key) => {
+                let name = LATE.iter().find(|name| **name == key);
+                if let (Some(name), Some(value)) = (name, reader.opt_raw()?) {
+                    chunk.rare.get_or_insert_default().late.push((name, value));
+                }
             }
             key => {
                 let rare = &mut chunk.rare;
@@ -440,6 +461,9 @@ pub(super) fn read_message<'a>(reader: &mut Reader<'a>, message: &mut Message<'a
             }
             "audio" => put(&mut message.rare, |rare| &mut rare.audio, reader.opt_raw()?),
             "images" => put(&mut message.rare, |rare| &mut rare.images, reader.opt_raw()?),
+            "executed_tools" => {
+                put(&mut message.rare, |rare| &mut rare.executed_tools, reader.opt_raw()?);
+            }
             "extra_content" => {
                 put(&mut message.rare, |rare| &mut rare.extra_content, reader.opt_raw()?);
             }

@@ -11,6 +11,47 @@ use crate::json::{self, Kind, Reader, Result, Str};
 use crate::provider_error::ErrorObject;
 use crate::sink::DeltaSink;
 
+/// Members of a response that repeat the request, or that say nothing about the answer.
+///
+/// Source: the types `Response` and `ResponseCreateParams` of openai-python 3.57.
+const OF_THE_REQUEST: [&str; 35] = [
+    "access_programs",
+    "background",
+    "background_options",
+    "context_management",
+    "frequency_penalty",
+    "image",
+    "include",
+    "instructions",
+    "max_output_tokens",
+    "max_tokens",
+    "max_tool_calls",
+    "metadata",
+    "object",
+    "output_text",
+    "parallel_tool_calls",
+    "presence_penalty",
+    "previous_response_id",
+    "prompt",
+    "prompt_cache_key",
+    "prompt_cache_options",
+    "prompt_cache_retention",
+    "reasoning",
+    "safety_identifier",
+    "store",
+    "stream",
+    "stream_options",
+    "temperature",
+    "text",
+    "tool_choice",
+    "top_k",
+    "top_logprobs",
+    "top_p",
+    "truncation",
+    "type",
+    "user",
+];
+
 /// The state of a stream.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct State {
@@ -239,6 +280,8 @@ impl State {
         let mut tools = None;
         let mut service_tier = None;
         let mut created = None;
+        let mut unknown = Vec::new();
+        let is_running = stage == ResponseStage::Running;
         Reader::trusted(json).maybe_object(|reader, key| {
             match key {
                 "id" => id = reader.id()?,
@@ -257,7 +300,8 @@ impl State {
                 "tools" => tools = reader.opt_raw()?,
                 "service_tier" => service_tier = reader.filled_string()?,
                 "created_at" if reader.kind()? == Kind::Number => created = Some(reader.raw()?),
-                _ => reader.skip()?,
+                _ if is_running || OF_THE_REQUEST.contains(&key) => reader.skip()?,
+                _ => unknown.push((key.to_owned(), reader.raw()?)),
             }
             Ok(())
         })?;
@@ -269,8 +313,11 @@ impl State {
         if let (None, Some(tools)) = (&self.declared, tools.filter(|tools| *tools != "[]")) {
             self.declared = custom_tools(tools, sink)?;
         }
-        if stage == ResponseStage::Running {
+        if is_running {
             return Ok(());
+        }
+        for (name, value) in &unknown {
+            sink.unknown_detail(name, value);
         }
         // The first events repeat the requested tier; the last one holds the tier that served the request.
         sink.text_detail("service_tier", service_tier);

@@ -44,7 +44,7 @@ def responses(**members: Any) -> list[Wire]:  # noqa: ANN401 - members of any ty
         "tool_usage",
         "moderation",
         "prompt_cache_diagnostics",
-        "input_transformations",
+        "billing",
         "conversation",
     ],
 )
@@ -115,11 +115,7 @@ def test_members_of_a_message_are_details(name: str, place: str) -> None:
     said = {"type": "text", "text": "Hi"}
     events: list[Wire] = [
         {"type": "message_start", "message": {**message, **(fact if place == "start" else {})}},
-        {
-            "type": "content_block_start",
-            "index": 0,
-            "content_block": {"type": "text", "text": "Hi"},
-        },
+        {"type": "content_block_start", "index": 0, "content_block": said},
         {"type": "content_block_stop", "index": 0},
         {
             "type": "message_delta",

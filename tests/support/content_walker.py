@@ -117,7 +117,7 @@ def stored(role: str, file_id: object, kind: str = "") -> Medium:
     return Medium(role, "id", str(file_id), kind)
 
 
-TEXTS: Final = {"text", "title", "snippet", "data", "tool_name"}
+TEXTS: Final = {"text", "title", "snippet", "data", "tool_name", "content", "context", "source"}
 
 
 def texts_in(value: object) -> Iterator[str]:

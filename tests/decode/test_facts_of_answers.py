@@ -77,8 +77,8 @@ def test_a_member_of_tomorrow_is_kept_up_to_a_bound() -> None:
 
 
 def chat(*chunks: Wire) -> Message:
-    said = {"choices": [{"index": 0, "delta": {"content": "Hi"}}]}
-    end = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+    said: Wire = {"choices": [{"index": 0, "delta": {"content": "Hi"}}]}
+    end: Wire = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
     return fold("openai-chat", *(said | chunk for chunk in chunks), end, named=False)
 
 
@@ -111,7 +111,7 @@ def test_the_tools_of_a_server_are_a_detail() -> None:
 @pytest.mark.parametrize("place", ["start", "delta", "beside the delta"])
 def test_members_of_a_message_are_details(name: str, place: str) -> None:
     fact = {name: FACT}
-    message = {"id": "m", "role": "assistant", "model": "c", "content": []}
+    message: Wire = {"id": "m", "role": "assistant", "model": "c", "content": []}
     said = {"type": "text", "text": "Hi"}
     events: list[Wire] = [
         {"type": "message_start", "message": {**message, **(fact if place == "start" else {})}},

@@ -273,7 +273,7 @@ def test_other_refusals_keep_their_code(name: str) -> None:
 def test_a_failed_response_of_openai_says_whether_the_request_is_wrong(
     word: str, code: ErrorCode, *, streamed: bool
 ) -> None:
-    response = {
+    response: dict[str, Any] = {
         "id": "resp_1",
         "object": "response",
         "status": "failed",

@@ -54,7 +54,7 @@ def test_counts_before_the_identity_do_not_hide_it() -> None:
 
 
 def test_counts_of_a_step_and_of_a_status_are_read() -> None:
-    status = {
+    status: Wire = {
         "event_type": "interaction.status_update",
         "interaction_id": "int_1",
         "status": "completed",
@@ -83,11 +83,11 @@ def test_a_failed_output_is_no_empty_success() -> None:
 
 
 def messages_events(*events: Wire) -> bytes:
-    start = {
+    start: Wire = {
         "type": "message_start",
         "message": {"id": "m", "type": "message", "role": "assistant", "model": "c", "content": []},
     }
-    end = [
+    end: list[Wire] = [
         {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {}},
         {"type": "message_stop"},
     ]
@@ -116,7 +116,7 @@ def test_a_block_with_text_and_a_signature_is_one_block(kind: str) -> None:
     row = DIALECTS["anthropic-messages"]
     config = row.config_class(model_id="c")
     body = row.render([Message.user("q"), message, Message.user("q")], [], config).body
-    sent: Any = body["messages"]
+    sent = cast("list[Wire]", body["messages"])
     assert sent[1]["content"] == [whole]
 
 
@@ -125,7 +125,7 @@ def responses_events(*events: Wire) -> bytes:
 
 
 def shell(*commands: str) -> list[Wire]:
-    item = {"type": "shell_call", "id": "sh", "call_id": "c", "action": {"commands": []}}
+    item: Wire = {"type": "shell_call", "id": "sh", "call_id": "c", "action": {"commands": []}}
     place = {"output_index": 0}
     made: list[Wire] = [{"type": "response.output_item.added", **place, "item": item}]
     pieces = [(at, piece) for at, one in enumerate(commands) for piece in (one[:2], one[2:])]
@@ -154,7 +154,7 @@ def titan(*chunks: Wire) -> bytes:
 
 
 def test_a_guardrail_does_not_make_a_cut_a_success() -> None:
-    guarded = {
+    guarded: Wire = {
         "outputText": "Once",
         "index": 0,
         "inputTextTokenCount": 28,
@@ -163,11 +163,9 @@ def test_a_guardrail_does_not_make_a_cut_a_success() -> None:
     with pytest.raises(ModelError) as caught:
         deltafold.fold(titan(guarded), "bedrock-invoke")
     assert caught.value.code is ErrorCode.CONNECTION_LOST
-    counted = {**guarded, "amazon-bedrock-invocationMetrics": {"inputTokenCount": 28}}
-    for chunks in (
-        [counted],
-        [guarded, {"amazon-bedrock-invocationMetrics": {}, "outputText": ""}],
-    ):
+    counted: Wire = {**guarded, "amazon-bedrock-invocationMetrics": {"inputTokenCount": 28}}
+    last: Wire = {"amazon-bedrock-invocationMetrics": {}, "outputText": ""}
+    for chunks in ([counted], [guarded, last]):
         message = deltafold.fold(titan(*chunks), "bedrock-invoke")
         assert message.meta.finish_reason is FinishReason.CONTENT_FILTER
 

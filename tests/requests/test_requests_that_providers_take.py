@@ -67,7 +67,7 @@ def test_a_system_message_alone_is_taken_by_openai() -> None:
 
 @pytest.mark.parametrize("name", ["codeExecution", "code_execution", "googleSearch"])
 def test_a_member_of_a_tool_without_a_value_is_no_tool(name: str) -> None:
-    declared = [{"name": "add", "parameters": {"type": "object", "properties": {}}}]
+    declared: list[Wire] = [{"name": "add", "parameters": {"type": "object", "properties": {}}}]
     body: Wire = {
         "contents": [{"role": "user", "parts": [{"text": "x"}]}],
         "tools": [{"functionDeclarations": declared, name: None}],

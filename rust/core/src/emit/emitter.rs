@@ -10,11 +10,13 @@ use super::delta_emitter::{DeltaEmitter, Phase};
 use super::options::StreamOptions;
 use super::parts::{Part, PartHandle};
 use super::usage_record::UsageRecord;
-use super::warnings::MAX_UNKNOWN;
 use super::whole_sign::WholeSign;
 use crate::contract::{ErrorCode, Failure, FinishReason, Laws, Output, Usage, Warnings};
 use crate::json::Str;
 use crate::provider_error::ErrorObject;
+
+/// Maximum bytes of all members of an answer that no rule knows.
+const MAX_UNKNOWN: usize = 16 * 1024;
 
 /// State of the emitter.
 #[derive(Clone, Debug, PartialEq)]

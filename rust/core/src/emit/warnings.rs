@@ -14,9 +14,6 @@ use crate::json::{Carry, Str};
 /// Maximum characters of an unknown name in its warning.
 pub(super) const MAX_NAME: usize = 100;
 
-/// Maximum bytes of all members of an answer that no rule knows.
-pub(super) const MAX_UNKNOWN: usize = 16 * 1024;
-
 /// The warning of answers that are not followed.  A dialect has one message of it.
 const OTHER_CHOICES: &str = "other_choices";
 

@@ -46,21 +46,21 @@ pub(super) enum Item {
 pub(super) struct Texts {
     name: &'static str,
     index: Option<i64>,
-    texts: String,
+    said: String,
 }
 
 impl Texts {
     fn push(&mut self, index: Option<i64>, text: &str) {
         if self.name == COMMAND && self.index != index {
             self.index = index;
-            self.texts.push_str("\",\"");
+            self.said.push_str("\",\"");
         }
-        self.texts.push_str(text);
+        self.said.push_str(text);
     }
 
     /// Return an item with the member.
     fn within(&self, item: &str) -> String {
-        let texts = format!("\"{}\"", self.texts);
+        let texts = format!("\"{}\"", self.said);
         if self.name != COMMAND {
             return json::merge_objects(item, &json::write_object(&[(self.name, texts.as_str())]));
         }
@@ -348,10 +348,8 @@ impl Item {
                 let name = if let Content::Member(name) = content { name } else { "input" };
                 if sink.take_state_bytes(text.raw.len()) {
                     *held += text.raw.len();
-                    let texts = String::new();
-                    member
-                        .get_or_insert_with(|| Texts { name, index, texts })
-                        .push(index, text.raw);
+                    let said = String::new();
+                    member.get_or_insert_with(|| Texts { name, index, said }).push(index, text.raw);
                 }
             }
             _ => {}

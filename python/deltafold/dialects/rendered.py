@@ -55,7 +55,7 @@ class NoteCode(StrEnum):
     >>> config = dialect.config_class(model_id="claude-opus-4-8", max_tokens=100)
     >>> rendered = dialect.render([message], [], config)
     >>> [note["code"] for note in rendered.notes]
-    ['thinking_dropped', 'turn_added']
+    ['thinking_dropped']
     """
 
     ANNOTATIONS_DROPPED = "annotations_dropped"

@@ -1,6 +1,5 @@
 //! `Emitter` and `EmitterSink`: the state of the emitted stream, and the operations on frames, identity and memory.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -55,8 +54,10 @@ pub struct Emitter {
     /// The finish reason of an answer without one, and its word.
     pub(super) implied_finish: Option<(FinishReason, &'static str)>,
     /// Facts under the provider's names: a JSON object without its closing brace; empty without facts.
-    /// Facts of the answer: the provider's name, and the value as JSON.
-    pub(super) details: Vec<(Cow<'static, str>, String)>,
+    pub(super) details: String,
+    pub(super) detail_names: Vec<&'static str>,
+    /// Facts of the answer whose last value counts: the provider's name, and the value as JSON.
+    pub(super) late_details: Vec<(String, String)>,
     /// Bytes that members which no rule knows may still have.
     pub(super) unknown_left: usize,
     pub(super) warnings: Warnings,
@@ -101,7 +102,9 @@ impl Emitter {
             deferred: None,
             refused: false,
             implied_finish: None,
-            details: Vec::new(),
+            details: String::new(),
+            detail_names: Vec::new(),
+            late_details: Vec::new(),
             unknown_left: MAX_UNKNOWN,
             warnings: Warnings::default(),
             scratch: String::new(),

@@ -14,7 +14,6 @@ use super::warnings::MAX_NAME;
 use super::whole_sign::{Said, WholeSign};
 use crate::contract::{ErrorCode, Failure, FinishReason, Payload};
 use crate::facts::{Ending, FinishReasons, UsageTable};
-use crate::json;
 
 /// Callback that emits the content of other layers before the parts and calls of a message are ended.
 pub(crate) type BeforeEnd<'a, S> = &'a mut dyn FnMut(&mut S, CallEnd);
@@ -204,10 +203,7 @@ impl EmitterSink<'_> {
             self.warn_of_calls(finish_reason, raw.as_deref());
         }
         let warnings = self.emitter.warnings.to_json();
-        let details = std::mem::take(&mut self.emitter.details);
-        let details: Vec<(&str, &str)> =
-            details.iter().map(|(name, value)| (name.as_ref(), value.as_str())).collect();
-        let details = if details.is_empty() { String::new() } else { json::write_object(&details) };
+        let details = self.take_details();
         let deltas = &mut self.emitter.deltas;
         deltas.start(self.out);
         let model = deltas.changed_model().map(str::to_owned);

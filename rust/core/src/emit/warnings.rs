@@ -5,11 +5,9 @@
 //! Laws: a repeated warning is only counted.  The first value of a fact wins, or the last one where a fact repeats.  Both are
 //! bounded by the limits.
 
-use std::borrow::Cow;
-
-use super::emitter::EmitterSink;
+use super::emitter::{Emitter, EmitterSink};
 use crate::contract::Logprobs;
-use crate::json::{Carry, Str};
+use crate::json::{Carry, ObjectWriter, Str};
 
 /// Maximum characters of an unknown name in its warning.
 pub(super) const MAX_NAME: usize = 100;
@@ -87,8 +85,8 @@ impl EmitterSink<'_> {
 
     /// Record a fact without a member in the contract under the provider's name.  `value` is JSON.  The first value wins.
     pub fn detail(&mut self, name: &'static str, value: &str) {
-        if !self.has_detail(name) && self.take_state_bytes(value.len()) {
-            self.emitter.details.push((Cow::Borrowed(name), value.to_owned()));
+        if let Some(mut details) = self.add_detail(name, value.len()) {
+            details.json(name, value);
         }
     }
 
@@ -102,30 +100,58 @@ impl EmitterSink<'_> {
     /// Record a fact that is a string of the wire.
     #[inline]
     pub fn text_detail(&mut self, name: &'static str, value: Option<Str<'_>>) {
-        if let Some(value) = value
-            && !self.has_detail(name)
-        {
-            self.detail(name, &format!("\"{}\"", value.raw));
+        if let Some(value) = value {
+            let bytes = "\"\"".len() + value.raw.len();
+            if let Some(mut details) = self.add_detail(name, bytes) {
+                details.wire_text(name, value);
+            }
         }
     }
 
+    /// Return the writer of a new fact; `None` for a known fact, and at the bound of provider state.
+    fn add_detail(&mut self, name: &'static str, bytes: usize) -> Option<ObjectWriter<'_>> {
+        if self.emitter.detail_names.contains(&name) || !self.take_state_bytes(bytes) {
+            return None;
+        }
+        let Emitter { details, detail_names, .. } = &mut *self.emitter;
+        detail_names.push(name);
+        Some(ObjectWriter::resume(details))
+    }
+
     /// Record a fact whose last value counts.
+    #[cold]
     pub fn late_detail(&mut self, name: &str, value: &str) {
-        let at = self.emitter.details.iter().position(|(known, _)| known == name);
-        let known = at.and_then(|at| self.emitter.details.get(at)).map_or(0, |(_, old)| old.len());
-        self.give_back_state_bytes(known);
+        let at = self.emitter.late_details.iter().position(|(known, _)| known == name);
+        let known = at.and_then(|at| self.emitter.late_details.get(at));
+        self.give_back_state_bytes(known.map_or(0, |(_, old)| old.len()));
         if !self.take_state_bytes(value.len()) {
             return;
         }
-        match at.and_then(|at| self.emitter.details.get_mut(at)) {
+        match at.and_then(|at| self.emitter.late_details.get_mut(at)) {
             Some((_, old)) => {
                 old.clear();
                 old.push_str(value);
             }
-            None => {
-                self.emitter.details.push((Cow::Owned(name.to_owned()), value.to_owned()));
+            None => self.emitter.late_details.push((name.to_owned(), value.to_owned())),
+        }
+    }
+
+    /// Return all facts as a JSON object, "" without any.
+    pub(super) fn take_details(&mut self) -> String {
+        let mut details = std::mem::take(&mut self.emitter.details);
+        let late = std::mem::take(&mut self.emitter.late_details);
+        if details.is_empty() && late.is_empty() {
+            return details;
+        }
+        let names = &self.emitter.detail_names;
+        let mut object = ObjectWriter::resume(&mut details);
+        for (name, value) in &late {
+            if !names.contains(&name.as_str()) {
+                object.json_of(name, value);
             }
         }
+        object.end();
+        details
     }
 
     /// Record a member of an answer that no rule knows.  What exceeds `MAX_UNKNOWN` bytes together is named by a warning.
@@ -141,9 +167,5 @@ impl EmitterSink<'_> {
             let name: String = name.chars().take(MAX_NAME).collect();
             self.warn("unread_member", &format!("the member {name:?} was not kept"), None);
         }
-    }
-
-    fn has_detail(&self, name: &str) -> bool {
-        self.emitter.details.iter().any(|(known, _)| known == name)
     }
 }

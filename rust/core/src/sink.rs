@@ -29,6 +29,9 @@ pub trait Sinks {
     /// End a frame, for every answer.
     fn end_frame(&mut self);
 
+    /// Return true if a fact of an answer got another value since the last call.
+    fn has_changed_fact(&mut self) -> bool;
+
     /// Add an answer with this number as a copy of the first; return true if it was added.
     fn admit(&mut self, number: u64) -> bool;
 
@@ -53,6 +56,10 @@ impl Sinks for DeltaSink<'_> {
     #[inline]
     fn end_frame(&mut self) {
         DeltaSink::end_frame(self);
+    }
+
+    fn has_changed_fact(&mut self) -> bool {
+        self.below.has_changed_fact()
     }
 
     fn admit(&mut self, _: u64) -> bool {

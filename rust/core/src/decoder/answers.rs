@@ -335,6 +335,12 @@ impl<O: Outputs> Sinks for JoinedAnswers<'_, O> {
         self.with(0, |sink| sink.end_frame());
     }
 
+    fn has_changed_fact(&mut self) -> bool {
+        let mut has_changed = false;
+        self.each(|sink| has_changed |= sink.has_changed_fact());
+        has_changed
+    }
+
     fn admit(&mut self, number: u64) -> bool {
         self.answers.admit(number)
     }

@@ -28,6 +28,7 @@ pub mod openai_chat;
 pub mod openai_responses;
 pub mod protocol;
 pub mod signs;
+pub mod unread;
 
 pub use protocol::Frame;
 

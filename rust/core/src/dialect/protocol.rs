@@ -223,6 +223,9 @@ impl<P: Protocol> ProtocolDriver<P> {
         }
         let Self { first, others, .. } = self;
         Application { first, others, sinks }.apply(&event);
+        if P::EventTemplate::has_facts(&event) && sinks.has_changed_fact() {
+            self.templates.forget();
+        }
         Ok(())
     }
 

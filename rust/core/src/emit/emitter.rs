@@ -58,6 +58,8 @@ pub struct Emitter {
     pub(super) detail_names: Vec<&'static str>,
     /// Facts of the answer whose last value counts: the provider's name, and the value as JSON.
     pub(super) late_details: Vec<(String, String)>,
+    /// A fact got another value, so that no template may stand for the earlier one.
+    pub(super) has_changed_fact: bool,
     /// Bytes that members which no rule knows may still have.
     pub(super) unknown_left: usize,
     pub(super) warnings: Warnings,
@@ -105,6 +107,7 @@ impl Emitter {
             details: String::new(),
             detail_names: Vec::new(),
             late_details: Vec::new(),
+            has_changed_fact: false,
             unknown_left: MAX_UNKNOWN,
             warnings: Warnings::default(),
             scratch: String::new(),

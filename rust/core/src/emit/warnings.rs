@@ -12,6 +12,9 @@ use crate::json::{Carry, ObjectWriter, Str};
 /// Maximum characters of an unknown name in its warning.
 pub(super) const MAX_NAME: usize = 100;
 
+/// Maximum number of facts whose last value counts.
+const MAX_FACTS: usize = 64;
+
 /// The warning of answers that are not followed.  A dialect has one message of it.
 const OTHER_CHOICES: &str = "other_choices";
 
@@ -123,6 +126,9 @@ impl EmitterSink<'_> {
     pub fn late_detail(&mut self, name: &str, value: &str) {
         let at = self.emitter.late_details.iter().position(|(known, _)| known == name);
         let known = at.and_then(|at| self.emitter.late_details.get(at));
+        if known.is_some_and(|(_, old)| old == value) {
+            return;
+        }
         self.give_back_state_bytes(known.map_or(0, |(_, old)| old.len()));
         if !self.take_state_bytes(value.len()) {
             return;
@@ -131,6 +137,7 @@ impl EmitterSink<'_> {
             Some((_, old)) => {
                 old.clear();
                 old.push_str(value);
+                self.emitter.has_changed_fact = true;
             }
             None => self.emitter.late_details.push((name.to_owned(), value.to_owned())),
         }
@@ -154,18 +161,47 @@ impl EmitterSink<'_> {
         details
     }
 
-    /// Record a member of an answer that no rule knows.  What exceeds `MAX_UNKNOWN` bytes together is named by a warning.
+    /// Record a member of an answer that no rule knows; its last value counts.  What exceeds `MAX_UNKNOWN` bytes or `MAX_FACTS`
+    /// facts together is named by a warning.
+    #[cold]
     pub fn unknown_detail(&mut self, name: &str, value: &str) {
-        if matches!(value, "null" | "[]" | "{}" | "\"\"") {
-            return;
-        }
+        let known = self.emitter.late_details.iter().find(|(known, _)| known == name);
+        let held = known.map_or(0, |(_, old)| name.len() + old.len());
+        let left = self.emitter.unknown_left.saturating_add(held);
         let bytes = name.len().saturating_add(value.len());
-        if name.len() <= MAX_NAME && bytes <= self.emitter.unknown_left {
-            self.emitter.unknown_left -= bytes;
+        let is_known = known.is_some();
+        let has_room = is_known || self.emitter.late_details.len() < MAX_FACTS;
+        if has_room && name.len() <= MAX_NAME && bytes <= left {
+            self.emitter.unknown_left = left - bytes;
             self.late_detail(name, value);
         } else {
-            let name: String = name.chars().take(MAX_NAME).collect();
-            self.warn("unread_member", &format!("the member {name:?} was not kept"), None);
+            self.warn_unread(name);
         }
+    }
+
+    /// Record a member that no rule knows of the content that an event brings.  Pieces of a text are not joined, because no rule
+    /// says whether they are pieces.
+    #[cold]
+    pub fn unknown_content(&mut self, name: &str, value: &str) {
+        let known = self.emitter.late_details.iter().find(|(known, _)| known == name);
+        if known.is_some_and(|(_, old)| old != value) {
+            let name: String = name.chars().take(MAX_NAME).collect();
+            let message = format!("of several values of {name:?} the last one is kept");
+            self.warn("unread_member", &message, None);
+        }
+        self.unknown_detail(name, value);
+    }
+
+    /// Warn of a member of the wire that the message does not keep.
+    #[cold]
+    pub fn warn_unread(&mut self, name: &str) {
+        let name: String = name.chars().take(MAX_NAME).collect();
+        self.warn("unread_member", &format!("the member {name:?} was not kept"), None);
+    }
+
+    /// Return true if a fact got another value since the last call.
+    #[inline]
+    pub(crate) fn has_changed_fact(&mut self) -> bool {
+        std::mem::take(&mut self.emitter.has_changed_fact)
     }
 }

@@ -18,6 +18,13 @@ pub trait Template: Clone + Debug + PartialEq + Sized {
         true
     }
 
+    /// Return true if the frame of an event has members that `fill` leaves out, and that count while their values are the same.
+    ///
+    /// Such a frame has a template of its own stream only, until one of the values changes.
+    fn has_facts(_: &Self::Event<'_>) -> bool {
+        false
+    }
+
     /// Convert an event to spans; `None` for kinds of event without a template and a shape.
     fn from_event(event: &Self::Event<'_>, tokens: &mut Tokens<'_>) -> Option<Self>;
 

@@ -186,7 +186,7 @@ impl<E: Template> Templates<E> {
         ignored: &[Range<usize>],
     ) -> bool {
         let repeats = E::repeats(event);
-        let shows = self.shared.as_ref().is_some_and(SharedShapes::shows);
+        let shows = self.shared.as_ref().is_some_and(SharedShapes::shows) && !E::has_facts(event);
         if !repeats && !shows {
             return false;
         }
@@ -207,6 +207,13 @@ impl<E: Template> Templates<E> {
             self.keep_learned(template);
         }
         true
+    }
+
+    /// Forget the templates of this stream: a fact that they left out has another value now.
+    #[cold]
+    pub fn forget(&mut self) {
+        self.recent = None;
+        self.others.clear();
     }
 
     /// Keep a template that the stream learned, in the memory of the one that it replaces.

@@ -9,6 +9,7 @@ use super::serving::with_serving_counts;
 use super::facts::FACTS;
 use crate::contract::{FinishReason, InputFormat};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
+use crate::dialect::unread::Unread;
 use crate::emit::{CallEnd, CallHandle, PartHandle, PartKind};
 use crate::json::{self, Carry, Reader, Result, Str};
 use crate::sink::DeltaSink;
@@ -101,6 +102,7 @@ impl Protocol for State {
             Event::Unknown(kind) => {
                 sink.warn_unknown("event", kind);
             }
+            Event::Beside(ref beside) => self.beside(beside, sink),
         }
     }
 
@@ -125,6 +127,14 @@ fn finish(reason: Str<'_>, sink: &mut DeltaSink<'_>) {
 }
 
 impl State {
+    /// Apply an event and the members that no rule knows.  An answer may end with it, so that these are first.
+    #[cold]
+    fn beside(&mut self, beside: &(Event<'_>, Unread<'_>), sink: &mut DeltaSink<'_>) {
+        let (event, unread) = beside;
+        unread.send(sink);
+        self.apply(event, sink);
+    }
+
     fn message(&mut self, message: Message<'_>, whole: bool, sink: &mut DeltaSink<'_>) {
         let Message { id, model, content, stop_reason, usage, transformations, facts } = message;
         let new_id = id.map(|id| id.text());
@@ -189,6 +199,7 @@ impl State {
         let mut to_model = None;
         let mut caller = None;
         let mut toolset_name = None;
+        let mut unread = Unread::default();
         let read = Reader::trusted(json).object(|reader, key| {
             match key {
                 "type" => kind = reader.filled_string()?,
@@ -211,12 +222,17 @@ impl State {
                     }
                     Ok(())
                 })?,
-                _ => reader.skip()?,
+                key => unread.dropped(reader, key)?,
             }
             Ok(())
         });
         read.ok()?;
-        match kind.map_or("", |kind| kind.raw) {
+        let kind = kind.map_or("", |kind| kind.raw);
+        // Any other block is kept whole.
+        if matches!(kind, "text" | "thinking" | "tool_use") {
+            unread.send(sink);
+        }
+        match kind {
             "text" => {
                 let part = sink.open_block(PartKind::Text);
                 sink.text(part, text.unwrap_or(Str::plain("")));

@@ -1,5 +1,6 @@
 //! The `delta` members of `content_block_delta` and `message_delta`.
 
+use crate::dialect::unread::Unread;
 use crate::json::{Reader, Result, Str};
 
 /// The `delta` of a `content_block_delta`.
@@ -79,6 +80,7 @@ pub(super) fn read_delta_member<'a>(
     reader: &mut Reader<'a>,
     key: &str,
     delta: &mut DeltaMembers<'a>,
+    unread: &mut Unread<'a>,
 ) -> Result<()> {
     match key {
         "type" => delta.kind = reader.filled_string()?,
@@ -88,8 +90,10 @@ pub(super) fn read_delta_member<'a>(
         "signature" => delta.signature = reader.opt_string()?,
         "citation" => delta.citation = reader.opt_raw()?,
         "stop_reason" => delta.stop_reason = reader.filled_string()?,
+        // A hint for a progress bar.
+        "estimated_tokens" => reader.ignore()?,
         _ if delta.facts.read(reader, key)? => {}
-        _ => reader.ignore()?,
+        key => unread.fact(reader, key)?,
     }
     Ok(())
 }

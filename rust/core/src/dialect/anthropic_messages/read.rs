@@ -2,6 +2,7 @@
 
 use super::deltas::{BlockDelta, DeltaMembers, Facts, read_delta_member};
 use crate::dialect::protocol::Frame;
+use crate::dialect::unread::Unread;
 use crate::json::{Kind, Reader, Result, Str};
 use crate::template::{Template, Token, Tokens};
 
@@ -53,6 +54,8 @@ pub enum Event<'a> {
     Error(&'a str),
     /// An event of an unknown type.
     Unknown(Str<'a>),
+    /// An event with members that no rule knows.
+    Beside(Box<(Event<'a>, Unread<'a>)>),
 }
 
 /// The members of a message object that the decoder interprets.
@@ -70,7 +73,7 @@ pub struct Message<'a> {
 
 impl<'a> Message<'a> {
     /// Read a message.  A value that is not an object gives an empty message.
-    fn read(reader: &mut Reader<'a>) -> Result<Self> {
+    fn read(reader: &mut Reader<'a>, unread: &mut Unread<'a>) -> Result<Self> {
         let mut message = Self::default();
         reader.maybe_object(|reader, key| {
             match key {
@@ -80,8 +83,9 @@ impl<'a> Message<'a> {
                 "stop_reason" => message.stop_reason = reader.filled_string()?,
                 "usage" => message.usage = reader.opt_raw()?,
                 "input_transformations" => message.transformations = reader.opt_raw()?,
+                "type" | "role" => reader.ignore()?,
                 _ if message.facts.read(reader, key)? => {}
-                _ => reader.ignore()?,
+                key => unread.fact(reader, key)?,
             }
             Ok(())
         })?;
@@ -152,7 +156,14 @@ impl Template for EventTemplate {
     const HAS_SHAPES: bool = true;
 
     fn repeats(event: &Event<'_>) -> bool {
-        matches!(event, Event::BlockDelta { .. })
+        match event {
+            Event::Beside(beside) => Self::repeats(&beside.0),
+            event => matches!(event, Event::BlockDelta { .. }),
+        }
+    }
+
+    fn has_facts(event: &Event<'_>) -> bool {
+        matches!(event, Event::Beside(_))
     }
 
     fn from_event(event: &Event<'_>, tokens: &mut Tokens<'_>) -> Option<Self> {
@@ -185,6 +196,7 @@ impl Template for EventTemplate {
             }
             Event::MessageStop => Self::MessageStop,
             Event::Ping => Self::Ping,
+            Event::Beside(ref beside) => return Self::from_event(&beside.0, tokens),
             Event::Message { .. }
             | Event::MessageDelta { .. }
             | Event::Error(_)
@@ -249,22 +261,29 @@ pub(super) fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>) -> Result<Even
     let mut usage = None;
     let mut transformations = None;
     let mut error = false;
+    let mut unread = Unread::default();
     reader.object(|reader, key| {
         match key {
             "type" => kind = reader.filled_string()?,
             "index" => index = reader.integer()?,
             "delta" if reader.kind()? == Kind::Object => {
                 let start = reader.position();
-                reader.object(|reader, key| read_delta_member(reader, key, &mut delta))?;
+                reader.object(|reader, key| {
+                    read_delta_member(reader, key, &mut delta, &mut unread)
+                })?;
                 delta_raw = reader.since(start);
             }
             "content_block" => block = reader.raw()?,
-            "message" => message = Message::read(reader)?,
+            "message" => message = Message::read(reader, &mut unread)?,
             "usage" => usage = reader.opt_raw()?,
             "input_transformations" => transformations = reader.opt_raw()?,
             "error" => error = reader.opt_raw()?.is_some(),
             _ if delta.facts.read(reader, key)? => {}
-            _ => reader.ignore()?,
+            // Members of a whole body, which is read below, and the id of an error's request.
+            "id" | "model" | "role" | "content" | "stop_reason" | "request_id" => {
+                reader.ignore()?
+            }
+            key => unread.fact(reader, key)?,
         }
         Ok(())
     })?;
@@ -272,14 +291,15 @@ pub(super) fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>) -> Result<Even
     // `message` is the name of every server-sent event without one.
     let name = if frame.name == "message" { "" } else { frame.name };
     let kind = kind.unwrap_or(Str::plain(if error { "error" } else { name }));
-    Ok(match kind.raw {
+    let event = match kind.raw {
         "content_block_delta" => BlockDelta::from_members(&delta, delta_raw)
             .map_or(Event::Ping, |delta| Event::BlockDelta { index, delta }),
         "content_block_start" => Event::BlockStart { index, block },
         "content_block_stop" => Event::BlockStop { index },
         "message_start" => Event::Message { message, whole: false },
         "message" => {
-            let message = Message::read(&mut Reader::trusted(frame.json))?;
+            unread = Unread::default();
+            let message = Message::read(&mut Reader::trusted(frame.json), &mut unread)?;
             Event::Message { message, whole: true }
         }
         "message_delta" => Event::MessageDelta {
@@ -294,5 +314,14 @@ pub(super) fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>) -> Result<Even
         // The error of llama-server has its own words in `type`.
         _ if error || name == "error" => Event::Error(frame.json),
         _ => Event::Unknown(kind),
+    };
+    Ok(match event {
+        event if unread.is_empty() => event,
+        // The object of an error is kept whole, and the type of an unknown event is named.
+        Event::Error(_) | Event::Unknown(_) => event,
+        Event::Message { .. } | Event::MessageDelta { .. } | Event::MessageStop => {
+            Event::Beside(Box::new((event, unread)))
+        }
+        event => Event::Beside(Box::new((event, unread.into_dropped()))),
     })
 }

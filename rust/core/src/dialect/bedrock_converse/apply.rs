@@ -8,6 +8,7 @@ use super::read::{self, BlockDelta, Event, EventTemplate, Facts};
 use super::facts::FACTS;
 use crate::contract::{FinishReason, InputFormat};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
+use crate::dialect::unread::Unread;
 use crate::emit::{CallEnd, CallHandle, PartHandle, PartKind};
 use crate::json::{self, Reader, Result, Str};
 use crate::sink::DeltaSink;
@@ -90,6 +91,12 @@ impl Protocol for State {
             }
             Event::Unknown(name) => {
                 sink.warn_unknown("event", name);
+            }
+            Event::Beside(ref beside) => {
+                let (event, unread) = &**beside;
+                // An answer may end with the event.
+                unread.send(sink);
+                self.apply(event, sink);
             }
         }
     }
@@ -225,7 +232,7 @@ struct ToolUse<'a> {
     input: Option<&'a str>,
 }
 
-fn read_tool_use(json: &str) -> Result<ToolUse<'_>> {
+fn read_tool_use<'a>(json: &'a str, unread: &mut Unread<'a>) -> Result<ToolUse<'a>> {
     let mut tool = ToolUse::default();
     Reader::trusted(json).maybe_object(|reader, key| {
         match key {
@@ -233,7 +240,7 @@ fn read_tool_use(json: &str) -> Result<ToolUse<'_>> {
             "name" => tool.name = reader.filled_string()?,
             "type" => tool.hosted = reader.opt_string()?.is_some_and(|t| t.is("server_tool_use")),
             "input" => tool.input = reader.opt_raw()?,
-            _ => reader.skip()?,
+            key => unread.dropped(reader, key)?,
         }
         Ok(())
     })?;
@@ -248,10 +255,12 @@ fn open_block(start: &str, sink: &mut DeltaSink<'_>) -> Option<Block> {
         "text" | "reasoningContent" => None,
         "image" => Some(Block::Image(Image::open(json))),
         "toolUse" => {
-            let tool = read_tool_use(json).ok()?;
+            let mut unread = Unread::default();
+            let tool = read_tool_use(json, &mut unread).ok()?;
             if tool.hosted {
                 return Opaque::open(name, json, sink).map(Block::Opaque);
             }
+            unread.send(sink);
             let call = sink.open_call(InputFormat::Json);
             sink.name_call(call, tool.id, tool.name);
             Some(Block::ToolUse(call))
@@ -264,6 +273,7 @@ fn open_block(start: &str, sink: &mut DeltaSink<'_>) -> Option<Block> {
 fn whole_block(block: &str, how: CallEnd, sink: &mut DeltaSink<'_>) {
     let members = json::members(block);
     let Some((name, json)) = members.first() else { return };
+    let mut unread = Unread::default();
     // `read` validated the JSON, so that an error here only means a value of another type, which is ignored.
     match name.as_ref() {
         "text" => {
@@ -274,7 +284,8 @@ fn whole_block(block: &str, how: CallEnd, sink: &mut DeltaSink<'_>) {
             }
         }
         "reasoningContent" => {
-            let delta = read::read_reasoning(&mut Reader::trusted(json));
+            let delta = read::read_reasoning(&mut Reader::trusted(json), &mut unread);
+            unread.send(sink);
             if let Ok(BlockDelta::Reasoning { text, signature, redacted }) = delta {
                 let part = sink.open_block(PartKind::Thinking);
                 reason(part, [text, signature, redacted], sink);
@@ -287,8 +298,9 @@ fn whole_block(block: &str, how: CallEnd, sink: &mut DeltaSink<'_>) {
             sink.end_part(part);
         }
         "image" => Image::default().whole(json, sink),
-        "toolUse" => match read_tool_use(json) {
+        "toolUse" => match read_tool_use(json, &mut unread) {
             Ok(tool) if !tool.hosted => {
+                unread.send(sink);
                 let call = sink.open_call(InputFormat::Json);
                 sink.name_call(call, tool.id, tool.name);
                 sink.call_args(call, Str::plain(tool.input.unwrap_or("")));
@@ -302,12 +314,13 @@ fn whole_block(block: &str, how: CallEnd, sink: &mut DeltaSink<'_>) {
 
 fn cited(json: &str, part: PartHandle, sink: &mut DeltaSink<'_>) -> Result<()> {
     let mut citations = None;
+    let mut unread = Unread::default();
     Reader::trusted(json).maybe_object(|reader, key| match key {
         "content" => reader.maybe_array(|reader| {
             reader.maybe_object(|reader, key| {
                 match key {
                     "text" => sink.text(part, reader.opt_string()?.unwrap_or(Str::plain(""))),
-                    _ => reader.skip()?,
+                    key => unread.dropped(reader, key)?,
                 }
                 Ok(())
             })
@@ -316,8 +329,9 @@ fn cited(json: &str, part: PartHandle, sink: &mut DeltaSink<'_>) -> Result<()> {
             citations = reader.opt_raw()?.filter(|list| list.starts_with('[') && *list != "[]");
             Ok(())
         }
-        _ => reader.skip(),
+        key => unread.dropped(reader, key),
     })?;
+    unread.send(sink);
     if let Some(citations) = citations {
         sink.annotate(part, citations);
     }

@@ -1,11 +1,12 @@
 //! Reader of ConverseStream events: one frame → one [`Event`].
 
 use crate::dialect::protocol::Frame;
+use crate::dialect::unread::Unread;
 use crate::json::{self, Kind, Reader, Result, Str};
 use crate::template::{Template, Token, Tokens};
 
 /// One event, borrowed from its frame.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Event<'a> {
     /// An event without content: `messageStart`, `initial-response`.
     Nothing,
@@ -57,6 +58,8 @@ pub enum Event<'a> {
     Error(Option<Str<'a>>, &'a str),
     /// An event with an unknown name.
     Unknown(Str<'a>),
+    /// An event with members that no rule knows.
+    Beside(Box<(Event<'a>, Unread<'a>)>),
 }
 
 /// The `delta` of a `contentBlockDelta`.
@@ -159,6 +162,7 @@ struct Members<'a> {
     content: Option<&'a str>,
     exception: Option<(Str<'a>, &'a str)>,
     error: bool,
+    unread: Unread<'a>,
 }
 
 /// Read a frame: the body of a named event, or an object whose only member has the event's name.
@@ -178,7 +182,28 @@ pub(super) fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>) -> Result<Even
         None => members.read(reader, key),
     })?;
     reader.end()?;
-    Ok(members.event(frame))
+    let unread = std::mem::take(&mut members.unread);
+    Ok(members.event(frame).with(unread))
+}
+
+impl<'a> Event<'a> {
+    /// Return the event with its members that no rule knows.
+    fn with(self, unread: Unread<'a>) -> Self {
+        if unread.is_empty() {
+            return self;
+        }
+        match self {
+            Self::BlockStart { .. } | Self::BlockDelta { .. } | Self::BlockStop { .. } => {
+                Self::Beside(Box::new((self, unread.into_dropped())))
+            }
+            Self::Nothing
+            | Self::MessageStop { .. }
+            | Self::Metadata { .. }
+            | Self::Whole { .. } => Self::Beside(Box::new((self, unread))),
+            // The body of an error is kept, and the name of an unknown event is said.
+            event => event,
+        }
+    }
 }
 
 /// Return the name of the member whose value follows, borrowed from the JSON.  Empty if the name holds escapes.
@@ -198,7 +223,9 @@ impl<'a> Members<'a> {
         match key {
             "contentBlockIndex" => self.index = reader.integer()?,
             "start" => self.start = reader.opt_raw()?,
-            "delta" if reader.kind()? == Kind::Object => self.delta = read_delta(reader)?,
+            "delta" if reader.kind()? == Kind::Object => {
+                self.delta = read_delta(reader, &mut self.unread)?;
+            }
             "stopReason" => self.reason = reader.filled_string()?,
             "usage" => self.usage = reader.opt_raw()?,
             "additionalModelResponseFields" => self.facts.additional = reader.opt_raw()?,
@@ -212,15 +239,17 @@ impl<'a> Members<'a> {
                     "message" => reader.maybe_object(|reader, key| {
                         match key {
                             "content" => self.content = reader.opt_raw()?,
-                            _ => reader.ignore()?,
+                            "role" => reader.ignore()?,
+                            key => self.unread.content(reader, key)?,
                         }
                         Ok(())
                     }),
-                    _ => reader.ignore(),
+                    key => self.unread.fact(reader, key),
                 })?;
             }
             "message" | "Message" | "error" => self.error |= reader.opt_raw()?.is_some(),
-            _ => reader.ignore()?,
+            "role" => reader.ignore()?,
+            key => self.unread.fact(reader, key)?,
         }
         Ok(())
     }
@@ -253,31 +282,43 @@ impl<'a> Members<'a> {
 }
 
 /// Read a delta.  Returns `None` for a delta without content.
-fn read_delta<'a>(reader: &mut Reader<'a>) -> Result<Option<BlockDelta<'a>>> {
+fn read_delta<'a>(
+    reader: &mut Reader<'a>,
+    unread: &mut Unread<'a>,
+) -> Result<Option<BlockDelta<'a>>> {
     let mut found = None;
-    let mut unknown = false;
+    let mut unknown = Unread::default();
     let start = reader.position();
     reader.object(|reader, key| {
         let delta = match key {
             "text" => reader.opt_string()?.map(BlockDelta::Text),
-            "toolUse" => read_input(reader)?,
-            "reasoningContent" => Some(read_reasoning(reader)?),
+            "toolUse" => read_input(reader, unread)?,
+            "reasoningContent" => Some(read_reasoning(reader, unread)?),
             "toolResult" => reader.opt_raw()?.map(BlockDelta::ToolResult),
             "citation" => reader.opt_raw()?.map(BlockDelta::Citation),
             "image" => reader.opt_raw()?.map(BlockDelta::Image),
-            _ => {
-                unknown = true;
-                reader.ignore()?;
+            key => {
+                unknown.dropped(reader, key)?;
                 None
             }
         };
         found = found.or(delta);
         Ok(())
     })?;
-    Ok(found.or(unknown.then(|| BlockDelta::Unknown(reader.since(start)))))
+    if unknown.is_empty() {
+        return Ok(found);
+    }
+    if found.is_some() {
+        *unread = unknown;
+        return Ok(found);
+    }
+    Ok(Some(BlockDelta::Unknown(reader.since(start))))
 }
 
-fn read_input<'a>(reader: &mut Reader<'a>) -> Result<Option<BlockDelta<'a>>> {
+fn read_input<'a>(
+    reader: &mut Reader<'a>,
+    unread: &mut Unread<'a>,
+) -> Result<Option<BlockDelta<'a>>> {
     let mut found = None;
     reader.maybe_object(|reader, key| {
         match key {
@@ -285,7 +326,7 @@ fn read_input<'a>(reader: &mut Reader<'a>) -> Result<Option<BlockDelta<'a>>> {
                 found = Some(BlockDelta::Input(reader.string()?));
             }
             "input" => found = reader.opt_raw()?.map(BlockDelta::InputJson),
-            _ => reader.ignore()?,
+            key => unread.dropped(reader, key)?,
         }
         Ok(())
     })?;
@@ -293,14 +334,17 @@ fn read_input<'a>(reader: &mut Reader<'a>) -> Result<Option<BlockDelta<'a>>> {
 }
 
 /// Read the reasoning of a delta, or of a block of a whole body, which has one more level.
-pub(super) fn read_reasoning<'a>(reader: &mut Reader<'a>) -> Result<BlockDelta<'a>> {
+pub(super) fn read_reasoning<'a>(
+    reader: &mut Reader<'a>,
+    unread: &mut Unread<'a>,
+) -> Result<BlockDelta<'a>> {
     let (mut text, mut signature, mut redacted) = (None, None, None);
     let member = &mut |reader: &mut Reader<'a>, key: &str| {
         match key {
             "text" => text = reader.filled_string()?,
             "signature" => signature = reader.filled_string()?,
             "redactedContent" => redacted = reader.filled_string()?,
-            _ => reader.ignore()?,
+            key => unread.dropped(reader, key)?,
         }
         Ok(())
     };
@@ -329,8 +373,16 @@ enum TemplateKind {
 impl Template for EventTemplate {
     type Event<'a> = Event<'a>;
 
+    fn has_facts(event: &Event<'_>) -> bool {
+        matches!(event, Event::Beside(_))
+    }
+
     fn from_event(event: &Event<'_>, tokens: &mut Tokens<'_>) -> Option<Self> {
-        let Event::BlockDelta { index, delta } = event else { return None };
+        let (index, delta) = match event {
+            Event::BlockDelta { index, delta } => (index, delta),
+            Event::Beside(beside) => return Self::from_event(&beside.0, tokens),
+            _ => return None,
+        };
         let (kind, text) = match delta {
             BlockDelta::Text(text) => (TemplateKind::Text, text),
             BlockDelta::Input(text) => (TemplateKind::Input, text),

@@ -18,6 +18,7 @@ use super::facts::FACTS;
 use crate::contract::InputFormat;
 use crate::dialect::choices::{ChoiceNumbers, Followed};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
+use crate::dialect::unread::Unread;
 use crate::emit::{CallEnd, Counts, PartHandle, PartKind};
 use crate::facts::UsageMember;
 use crate::json::{self, Kind, Reader, Result, Str};
@@ -25,8 +26,11 @@ use crate::limits::Limits;
 use crate::sink::DeltaSink;
 use crate::template::{Template, Token, Tokens};
 
+/// Prefix of the members that Bedrock adds to an event of the model.
+const ADDED: &str = "amazon-bedrock-";
+
 /// One event, borrowed from its frame.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Event<'a> {
     text: Option<Str<'a>>,
     calls: Option<&'a str>,
@@ -37,6 +41,8 @@ pub(super) struct Event<'a> {
     /// The number of the answer, for events of several answers.
     index: Option<u64>,
     other_answers: bool,
+    /// Facts of the answer that no rule knows.
+    unread: Unread<'a>,
 }
 
 impl<'a> Event<'a> {
@@ -62,10 +68,13 @@ impl<'a> Event<'a> {
                 reader.maybe_array(|reader| self.answer(reader, &mut numbers, wanted, shown))?;
             }
             "error" => self.error = reader.opt_raw()?,
+            "type" | "role" | "event_type" | "is_finished" => reader.ignore()?,
             _ => match FACTS.usage.member(key) {
                 Some(UsageMember::Input) => self.input = reader.count()?,
                 Some(UsageMember::Output) => self.output = reader.count()?,
-                _ => reader.ignore()?,
+                // Members that Bedrock adds are read beside those of the model.
+                _ if key.starts_with(ADDED) => reader.ignore()?,
+                _ => self.unread.fact(reader, key)?,
             },
         }
         Ok(())
@@ -94,14 +103,12 @@ impl<'a> Event<'a> {
         })?;
         if let Some(number) = numbers.next(answer.index, "", wanted.followed) {
             shown(number.value);
-            *self = Self {
-                text: answer.text.or(self.text),
-                calls: answer.calls.or(self.calls),
-                reason: answer.reason.or(self.reason),
-                input: answer.input,
-                output: answer.output,
-                ..*self
-            };
+            self.text = answer.text.or(self.text);
+            self.calls = answer.calls.or(self.calls);
+            self.reason = answer.reason.or(self.reason);
+            self.input = answer.input;
+            self.output = answer.output;
+            self.unread.join(answer.unread);
         } else {
             self.other_answers = true;
         }
@@ -141,9 +148,14 @@ pub(super) struct EventTemplate(Token);
 impl Template for EventTemplate {
     type Event<'a> = Event<'a>;
 
+    fn has_facts(event: &Event<'_>) -> bool {
+        !event.unread.is_empty()
+    }
+
     fn from_event(event: &Event<'_>, tokens: &mut Tokens<'_>) -> Option<Self> {
         let text = event.text?;
-        let alone = *event == Event { text: Some(text), ..Event::default() };
+        let unread = event.unread.clone();
+        let alone = *event == Event { text: Some(text), unread, ..Event::default() };
         alone.then(|| Self(tokens.changing(text)))
     }
 
@@ -174,6 +186,7 @@ impl Protocol for State {
         if let Some(json) = event.error {
             return sink.error(sink.failure(json));
         }
+        event.unread.send(sink);
         if event.other_answers {
             sink.warn_other_choices("answers");
         }

@@ -7,6 +7,7 @@ use super::read::{self, Call, End, Event, EventTemplate};
 use super::facts::FACTS;
 use crate::contract::InputFormat;
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
+use crate::dialect::unread::Unread;
 use crate::emit::{CallEnd, CallHandle, Counts, PartHandle, PartKind};
 use crate::facts::Ending;
 use crate::json::{Kind, Reader, Result, Str};
@@ -86,6 +87,12 @@ impl Protocol for State {
             Event::Unknown(kind) => {
                 sink.warn_unknown("event", kind);
             }
+            Event::Beside(ref beside) => {
+                let (event, unread) = &**beside;
+                // An answer may end with the event.
+                unread.send(sink);
+                self.apply(event, sink);
+            }
         }
     }
 
@@ -156,7 +163,9 @@ impl State {
             return Ok(());
         }
         Reader::trusted(list).maybe_array(|reader| {
-            let call = read::read_call(reader)?;
+            let mut unread = Unread::default();
+            let call = read::read_call(reader, &mut unread)?;
+            unread.send(sink);
             self.call(None, true, call, sink);
             if let Some(call) = self.last_call.take() {
                 sink.end_call(call, CallEnd::Provider);
@@ -224,6 +233,7 @@ impl State {
         let mut calls = None;
         let mut message = None;
         let mut citations = None;
+        let mut unread = Unread::default();
         Reader::trusted(json).maybe_object(|reader, key| {
             match key {
                 "id" | "response_id" => id = reader.id()?,
@@ -235,11 +245,14 @@ impl State {
                 "tool_calls" => calls = reader.opt_raw()?,
                 "citations" => citations = reader.opt_raw()?,
                 "message" => message = reader.opt_raw()?,
-                _ => reader.skip()?,
+                // The names of an event, and the request that version 1 repeats.
+                "type" | "event_type" | "is_finished" | "chat_history" => reader.skip()?,
+                key => unread.fact(reader, key)?,
             }
             Ok(())
         })?;
         sink.identity(None, id);
+        unread.send(sink);
         if news {
             if let Some(message) = message {
                 self.message(message, sink)?;
@@ -268,6 +281,7 @@ impl State {
         let mut content = None;
         let mut calls = None;
         let mut citations = None;
+        let mut unread = Unread::default();
         Reader::trusted(json).maybe_object(|reader, key| {
             match key {
                 "tool_plan" => {
@@ -278,10 +292,12 @@ impl State {
                 "content" => content = reader.opt_raw()?,
                 "tool_calls" => calls = reader.opt_raw()?,
                 "citations" => citations = reader.opt_raw()?,
-                _ => reader.skip()?,
+                "role" => reader.skip()?,
+                key => unread.content(reader, key)?,
             }
             Ok(())
         })?;
+        unread.send(sink);
         self.blocks(Some(0), content.unwrap_or("[]"), sink)?;
         Reader::trusted(citations.unwrap_or("[]")).maybe_array(|reader| {
             self.cite(reader.raw()?, sink);
@@ -308,6 +324,7 @@ impl State {
         let mut index = first;
         reader.maybe_array(|reader| {
             let (mut text, mut thinking, mut kind) = (None, None, None);
+            let mut unread = Unread::default();
             if reader.kind()? == Kind::String {
                 text = reader.filled_string()?;
             } else {
@@ -317,7 +334,7 @@ impl State {
                         "type" => kind = reader.filled_string()?,
                         "text" => text = reader.filled_string()?,
                         "thinking" => thinking = reader.filled_string()?,
-                        _ => reader.skip()?,
+                        key => unread.dropped(reader, key)?,
                     }
                     Ok(())
                 })?;
@@ -326,6 +343,7 @@ impl State {
                 }
             }
             if let Some(said) = thinking.or(text) {
+                unread.send(sink);
                 let part = self.content(index, thinking.is_some(), sink);
                 sink.text(part, said);
             }

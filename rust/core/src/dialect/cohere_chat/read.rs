@@ -2,6 +2,7 @@
 
 use crate::contract::Logprobs;
 use crate::dialect::protocol::{Frame, Wanted};
+use crate::dialect::unread::Unread;
 use crate::json::{Kind, Reader, Result, Str};
 use crate::template::{Template, Token, Tokens};
 
@@ -75,6 +76,8 @@ pub enum Event<'a> {
     },
     /// An event of an unknown type.
     Unknown(Str<'a>),
+    /// An event with members that no rule knows.
+    Beside(Box<(Event<'a>, Unread<'a>)>),
 }
 
 /// The new content of a tool call.
@@ -120,6 +123,7 @@ struct Members<'a> {
     response: Option<&'a str>,
     words: bool,
     logprobs: Option<Box<Logprobs>>,
+    unread: Unread<'a>,
 }
 
 /// Read a frame.
@@ -145,7 +149,7 @@ pub(super) fn read<'a>(
                         found.index = reader.integer()?;
                         Ok(())
                     }
-                    _ => read_call_member(reader, key, &mut found.call),
+                    _ => read_call_member(reader, key, &mut found.call, &mut found.unread),
                 })?;
             }
             "tool_calls" => found.calls = reader.opt_raw()?,
@@ -159,12 +163,37 @@ pub(super) fn read<'a>(
                 reader.skip()?;
             }
             "error" | "errors" => found.words |= reader.opt_raw()?.is_some(),
-            _ => reader.ignore()?,
+            // Version 1 says in each event whether it is the last.
+            "is_finished" => reader.ignore()?,
+            // A whole body is read later.
+            _ if found.message => reader.ignore()?,
+            key => found.unread.fact(reader, key)?,
         }
         Ok(())
     })?;
     reader.end()?;
-    Ok(found.event(frame))
+    let unread = std::mem::take(&mut found.unread);
+    Ok(found.event(frame).with(unread))
+}
+
+impl<'a> Event<'a> {
+    /// Return the event with its members that no rule knows.
+    fn with(self, unread: Unread<'a>) -> Self {
+        if unread.is_empty() {
+            return self;
+        }
+        match self {
+            Self::Start { .. } | Self::End(_) => Self::Beside(Box::new((self, unread))),
+            Self::Content { .. }
+            | Self::Plan(_)
+            | Self::Call { .. }
+            | Self::CallEnd { .. }
+            | Self::Citation(_)
+            | Self::ContentEnd { .. } => Self::Beside(Box::new((self, unread.into_dropped()))),
+            // A whole body and its lists are read later, and what an error or an unknown block holds is kept.
+            event => event,
+        }
+    }
 }
 
 impl<'a> Members<'a> {
@@ -192,7 +221,7 @@ impl<'a> Members<'a> {
                                         self.logprobs = logprobs(reader)?;
                                     }
                                     "logprobs" => self.logprobs = Wanted::unread_logprobs(reader)?,
-                                    _ => reader.ignore()?,
+                                    key => self.unread.dropped(reader, key)?,
                                 }
                                 Ok(())
                             })?;
@@ -203,10 +232,11 @@ impl<'a> Members<'a> {
                         "tool_plan" => self.plan = reader.filled_string()?,
                         // A single object, in spite of the plural name.
                         "tool_calls" => reader.maybe_object(|reader, key| {
-                            read_call_member(reader, key, &mut self.call)
+                            read_call_member(reader, key, &mut self.call, &mut self.unread)
                         })?,
                         "citations" => self.citations = reader.opt_raw()?,
-                        _ => reader.ignore()?,
+                        "role" => reader.ignore()?,
+                        key => self.unread.content(reader, key)?,
                     }
                     Ok(())
                 })?;
@@ -233,7 +263,7 @@ impl<'a> Members<'a> {
                 self.logprobs = Wanted::unread_logprobs(reader)?;
                 Ok(())
             }
-            _ => reader.ignore(),
+            key => self.unread.fact(reader, key),
         }
     }
 
@@ -298,23 +328,29 @@ pub(super) fn is_unknown(kind: Str<'_>) -> bool {
     !matches!(kind.raw, "" | "text" | "thinking")
 }
 
-fn read_call_member<'a>(reader: &mut Reader<'a>, key: &str, call: &mut Call<'a>) -> Result<()> {
+fn read_call_member<'a>(
+    reader: &mut Reader<'a>,
+    key: &str,
+    call: &mut Call<'a>,
+    unread: &mut Unread<'a>,
+) -> Result<()> {
     match key {
         "id" => call.id = reader.id()?,
         "function" => {
-            reader.maybe_object(|reader, key| read_call_member(reader, key, call))?;
+            reader.maybe_object(|reader, key| read_call_member(reader, key, call, unread))?;
         }
         "name" => call.name = reader.filled_string()?,
         "arguments" | "parameters" => call.arguments = reader.text_or_json()?,
-        _ => reader.ignore()?,
+        "type" => reader.ignore()?,
+        key => unread.dropped(reader, key)?,
     }
     Ok(())
 }
 
 /// Read one call of a list.
-pub(super) fn read_call<'a>(reader: &mut Reader<'a>) -> Result<Call<'a>> {
+pub(super) fn read_call<'a>(reader: &mut Reader<'a>, unread: &mut Unread<'a>) -> Result<Call<'a>> {
     let mut call = Call::default();
-    reader.maybe_object(|reader, key| read_call_member(reader, key, &mut call))?;
+    reader.maybe_object(|reader, key| read_call_member(reader, key, &mut call, unread))?;
     Ok(call)
 }
 
@@ -379,8 +415,13 @@ pub enum EventTemplate {
 impl Template for EventTemplate {
     type Event<'a> = Event<'a>;
 
+    fn has_facts(event: &Event<'_>) -> bool {
+        matches!(event, Event::Beside(_))
+    }
+
     fn from_event(event: &Event<'_>, tokens: &mut Tokens<'_>) -> Option<Self> {
         match *event {
+            Event::Beside(ref beside) => Self::from_event(&beside.0, tokens),
             Event::Content { index, thinking, text, logprobs: None } => {
                 Some(Self::Content { index, thinking, text: tokens.changing(text) })
             }

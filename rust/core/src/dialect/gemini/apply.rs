@@ -103,6 +103,7 @@ impl State {
         if event.other_candidates || !event.candidates().all(|candidate| is_followed(&candidate)) {
             sink.warn_other_choices("candidates");
         }
+        rare.unread.send(sink);
         if let Some(json) = rare.failed {
             if let Some(usage) = event.usage {
                 self.merge_usage(usage, sink);
@@ -141,6 +142,7 @@ impl State {
             self.part(part, sink);
         }
         let Some(rare) = &candidate.rare else { return };
+        rare.unread.send(sink);
         for part in &rare.more_parts {
             self.part(part, sink);
         }
@@ -234,13 +236,16 @@ impl State {
         self.leave_part(sink);
         if let Some(call) = part.call {
             let call = FunctionCall::read(call)?;
-            return self.function_call(call, part.signature, sink);
+            part.unread.send(sink);
+            call.unread.send(sink);
+            return self.function_call(&call, part.signature, sink);
         }
         // An image inside a thought is not part of the answer.
         match (part.mime_type, part.data) {
             (Some(mime_type), Some(data))
                 if !part.thought && mime_type.raw.starts_with("image") =>
             {
+                part.unread.send(sink);
                 image(mime_type, data, part.signature, json, sink);
             }
             _ => sink.provider_part(json),
@@ -250,7 +255,7 @@ impl State {
 
     fn function_call(
         &mut self,
-        call: FunctionCall<'_>,
+        call: &FunctionCall<'_>,
         signature: Option<Str<'_>>,
         sink: &mut DeltaSink<'_>,
     ) -> Result<()> {

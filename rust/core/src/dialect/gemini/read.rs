@@ -6,6 +6,7 @@ use super::facts::METADATA;
 use crate::contract::Logprobs;
 use crate::dialect::choices::{ChoiceNumbers, Number, TemplateNumber};
 use crate::dialect::protocol::{Frame, Wanted};
+use crate::dialect::unread::Unread;
 use crate::json::{Reader, Result, Str};
 use crate::template::{Template, Token, Tokens};
 
@@ -33,6 +34,22 @@ pub(super) struct RareMembers<'a> {
     pub(super) failed: Option<&'a str>,
     pub(super) block_reason: Option<Str<'a>>,
     pub(super) block_message: Option<Str<'a>>,
+    /// Facts of the answer that no rule knows.
+    pub(super) unread: Unread<'a>,
+}
+
+impl RareMembers<'_> {
+    /// Return true if there are only facts that no rule knows.
+    fn are_facts(&self) -> bool {
+        *self == Self { unread: self.unread.clone(), ..Self::default() }
+    }
+}
+
+impl RareContent<'_> {
+    /// Return true if there are only facts that no rule knows.
+    fn is_facts(&self) -> bool {
+        *self == Self { unread: self.unread.clone(), ..Self::default() }
+    }
 }
 
 /// A candidate.
@@ -56,6 +73,8 @@ pub(super) struct RareContent<'a> {
     pub(super) metadata: [Option<&'a str>; METADATA.len()],
     /// Log probabilities, if the caller wants them and the candidate has any.
     pub(super) logprobs: Option<Box<Logprobs>>,
+    /// Facts of the candidate that no rule knows.
+    pub(super) unread: Unread<'a>,
 }
 
 /// A part of the content.
@@ -76,6 +95,7 @@ pub(super) fn read<'a>(
     let mut chunk = Event::default();
     let mut bare_status = false;
     let mut bare_message = false;
+    let mut unread = Unread::default();
     reader.object(|reader, key| match key {
         // A Google error without the surrounding `error` object.
         "status" => {
@@ -87,10 +107,15 @@ pub(super) fn read<'a>(
             Ok(())
         }
         // Code Assist, the service behind the Gemini CLI, wraps the chunk in `response`.
-        "response" => reader.maybe_object(|reader, key| chunk.member(reader, key, wanted)),
-        _ => chunk.member(reader, key, wanted),
+        "response" => {
+            reader.maybe_object(|reader, key| chunk.member(reader, key, wanted, &mut unread))
+        }
+        _ => chunk.member(reader, key, wanted, &mut unread),
     })?;
     reader.end()?;
+    if !unread.is_empty() {
+        chunk.rare.get_or_insert_default().unread = unread;
+    }
     let says_nothing = !chunk.has_candidate && !chunk.other_candidates;
     let error = chunk.rare.as_ref().is_some_and(|rare| rare.error.is_some());
     if says_nothing && (error || (bare_status && bare_message)) {
@@ -106,7 +131,13 @@ impl<'a> Event<'a> {
         Some(&self.candidate).filter(|_| self.has_candidate).into_iter().chain(more)
     }
 
-    fn member(&mut self, reader: &mut Reader<'a>, key: &str, wanted: Wanted) -> Result<()> {
+    fn member(
+        &mut self,
+        reader: &mut Reader<'a>,
+        key: &str,
+        wanted: Wanted,
+        unread: &mut Unread<'a>,
+    ) -> Result<()> {
         match key {
             "candidates" => {
                 let mut numbers = ChoiceNumbers::default();
@@ -131,7 +162,7 @@ impl<'a> Event<'a> {
                             self.rare.get_or_insert_default().block_message = Some(message);
                         }
                     }
-                    _ => reader.ignore()?,
+                    key => unread.fact(reader, key)?,
                 }
                 Ok(())
             })?,
@@ -141,7 +172,7 @@ impl<'a> Event<'a> {
                     self.rare.get_or_insert_default().error = Some(error);
                 }
             }
-            _ => reader.ignore()?,
+            key => unread.fact(reader, key)?,
         }
         Ok(())
     }
@@ -155,21 +186,26 @@ impl<'a> Event<'a> {
         let mut candidate = Candidate::default();
         let mut index = None;
         let mut raw_index = "";
+        let mut unread = Unread::default();
         reader.maybe_object(|reader, key| {
             match key {
                 "content" => reader.maybe_object(|reader, key| match key {
                     "parts" => reader.maybe_array(|reader| candidate.read_part(reader)),
-                    _ => reader.ignore(),
+                    "role" => reader.ignore(),
+                    key => unread.content(reader, key),
                 })?,
                 "index" => {
                     let start = reader.position();
                     index = reader.count()?;
                     raw_index = reader.since(start);
                 }
-                _ => candidate.read_rare(reader, key, wanted)?,
+                _ => candidate.read_rare(reader, key, wanted, &mut unread)?,
             }
             Ok(())
         })?;
+        if !unread.is_empty() {
+            candidate.rare.get_or_insert_default().unread = unread;
+        }
         let Some(number) = numbers.next(index, raw_index, wanted.followed) else {
             self.other_candidates = true;
             return Ok(());
@@ -186,7 +222,13 @@ impl<'a> Event<'a> {
 }
 
 impl<'a> Candidate<'a> {
-    fn read_rare(&mut self, reader: &mut Reader<'a>, key: &str, wanted: Wanted) -> Result<()> {
+    fn read_rare(
+        &mut self,
+        reader: &mut Reader<'a>,
+        key: &str,
+        wanted: Wanted,
+        unread: &mut Unread<'a>,
+    ) -> Result<()> {
         match key {
             "finishReason" | "finish_reason" => {
                 if let Some(reason) = reader.scalar()?.filter(|reason| !is_unset(*reason)) {
@@ -216,7 +258,7 @@ impl<'a> Candidate<'a> {
                     self.rare.get_or_insert_default().logprobs = Some(unread);
                 }
             }
-            _ => reader.ignore()?,
+            key => unread.fact(reader, key)?,
         }
         Ok(())
     }
@@ -344,6 +386,8 @@ pub(super) struct OtherPart<'a> {
     pub(super) call: Option<&'a str>,
     pub(super) mime_type: Option<Str<'a>>,
     pub(super) data: Option<Str<'a>>,
+    /// Members that no rule knows.
+    pub(super) unread: Unread<'a>,
 }
 
 impl<'a> OtherPart<'a> {
@@ -363,11 +407,11 @@ impl<'a> OtherPart<'a> {
                     match key {
                         "mimeType" | "mime_type" => found.mime_type = reader.filled_string()?,
                         "data" => found.data = reader.filled_string()?,
-                        _ => reader.skip()?,
+                        key => found.unread.dropped(reader, key)?,
                     }
                     Ok(())
                 })?,
-                _ => reader.skip()?,
+                key => found.unread.dropped(reader, key)?,
             }
             Ok(())
         })?;
@@ -376,13 +420,15 @@ impl<'a> OtherPart<'a> {
 }
 
 /// A function call, or a fragment of one.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 pub(super) struct FunctionCall<'a> {
     pub(super) id: Option<Str<'a>>,
     pub(super) name: Option<Str<'a>>,
     pub(super) args: Option<Str<'a>>,
     pub(super) partial_args: Option<&'a str>,
     pub(super) will_continue: bool,
+    /// Members that no rule knows.
+    pub(super) unread: Unread<'a>,
 }
 
 impl<'a> FunctionCall<'a> {
@@ -400,7 +446,7 @@ impl<'a> FunctionCall<'a> {
                 "willContinue" | "will_continue" => {
                     found.will_continue = reader.boolean()? == Some(true);
                 }
-                _ => reader.skip()?,
+                key => found.unread.dropped(reader, key)?,
             }
             Ok(())
         })?;
@@ -421,6 +467,11 @@ pub struct EventTemplate {
 impl Template for EventTemplate {
     type Event<'a> = Event<'a>;
 
+    fn has_facts(event: &Event<'_>) -> bool {
+        event.rare.as_ref().is_some_and(|rare| !rare.unread.is_empty())
+            || event.candidate.rare.as_ref().is_some_and(|rare| !rare.unread.is_empty())
+    }
+
     fn from_event(event: &Event<'_>, tokens: &mut Tokens<'_>) -> Option<Self> {
         let Event { model, response_id, other_candidates, usage, .. } = *event;
         match event {
@@ -430,11 +481,13 @@ impl Template for EventTemplate {
                     Candidate {
                         number,
                         part: Some(Part::Text { thought, text, signature: None }),
-                        rare: None,
+                        rare: of_candidate,
                     },
-                rare: None,
+                rare,
                 ..
-            } => {
+            } if rare.as_deref().is_none_or(RareMembers::are_facts)
+                && of_candidate.as_deref().is_none_or(RareContent::is_facts) =>
+            {
                 // Identifiers may change from chunk to chunk, but only the first ones count.
                 for name in [model, response_id].into_iter().flatten() {
                     tokens.rarely_changing(name);

@@ -8,11 +8,35 @@ use super::steps::Step;
 use super::facts::FACTS;
 use crate::contract::{ErrorCode, Failure, FinishReason};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
+use crate::dialect::unread::Unread;
 use crate::emit::{CallEnd, PartKind};
 use crate::facts::Ending;
 use crate::json::{self, Reader, Result, Str};
 use crate::provider_error::ErrorObject;
 use crate::sink::DeltaSink;
+
+/// Members of an interaction that repeat the request, or that say nothing about the answer.
+///
+/// Source: the types `Interaction` and `CreateModelInteractionParams` of google-genai 3.6.
+const OF_THE_REQUEST: [&str; 17] = [
+    "agent_config",
+    "background",
+    "cached_content",
+    "environment",
+    "generation_config",
+    "input",
+    "previous_interaction_id",
+    "response_format",
+    "response_mime_type",
+    "response_modalities",
+    "role",
+    "safety_settings",
+    "store",
+    "stream",
+    "system_instruction",
+    "tools",
+    "webhook_config",
+];
 
 /// The state of a stream.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -42,6 +66,7 @@ impl Protocol for State {
         } else if event.interaction_id.is_some() {
             sink.identity(None, event.interaction_id);
         }
+        event.unread.send(sink);
         sink.merge_usage(event.usage, &FACTS.usage);
         if event.continuation_token.is_some() {
             self.set_continuation(event.continuation_token, sink);
@@ -116,14 +141,15 @@ impl State {
     }
 
     fn delta(&mut self, index: Option<i64>, json: &str, sink: &mut DeltaSink<'_>) -> Result<()> {
-        let delta = Delta::read(&mut Reader::trusted(json))?;
+        let mut unread = Unread::default();
+        let delta = Delta::read(&mut Reader::trusted(json), &mut unread)?;
         let kind = delta.kind.map(|kind| kind.text()).unwrap_or_default();
         let at = self.place(index).unwrap_or(0);
         let known = self.steps.get_mut(&at);
-        if known.is_none_or(|step| !step.take(&kind, &delta, json, sink))
+        if known.is_none_or(|step| !step.take(&kind, &delta, (json, &unread), sink))
             && let Some(step) = self.stray(at, &kind, sink)
         {
-            step.take(&kind, &delta, json, sink);
+            step.take(&kind, &delta, (json, &unread), sink);
         }
         Ok(())
     }
@@ -172,6 +198,7 @@ impl State {
         }
         let (mut status, mut error, mut usage, mut steps) = (None, None, None, None);
         let mut token = None;
+        let mut unread = Unread::default();
         Reader::trusted(json).maybe_object(|reader, key| {
             match key {
                 "status" => status = reader.filled_string()?,
@@ -179,10 +206,13 @@ impl State {
                 "usage" => usage = read::usage(reader)?,
                 "continuation_token" => token = reader.filled_string()?,
                 "steps" | "outputs" => steps = reader.opt_raw()?,
-                _ => reader.skip()?,
+                "id" | "model" | "agent" => reader.skip()?,
+                _ if OF_THE_REQUEST.contains(&key) => reader.skip()?,
+                key => unread.fact(reader, key)?,
             }
             Ok(())
         })?;
+        unread.send(sink);
         // After a stream, the steps would repeat the streamed content.
         if let (None, Some(steps)) = (self.last, steps) {
             Reader::trusted(steps).maybe_array(|reader| {

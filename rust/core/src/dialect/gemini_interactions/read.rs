@@ -1,11 +1,12 @@
 //! Reader of Interactions events: one frame → one [`Event`].
 
 use crate::dialect::protocol::{Frame, Wanted};
+use crate::dialect::unread::Unread;
 use crate::json::{Kind, Reader, Result, Str};
 use crate::template::{Template, Token, Tokens};
 
 /// One event, borrowed from its frame.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Event<'a> {
     /// The change that the event reports.
     pub(super) change: Change<'a>,
@@ -15,6 +16,8 @@ pub struct Event<'a> {
     pub(super) continuation_token: Option<Str<'a>>,
     /// The id of the interaction, in an event that does not hold the interaction.
     pub(super) interaction_id: Option<Str<'a>>,
+    /// Members that no rule knows.
+    pub(super) unread: Unread<'a>,
 }
 
 /// The change that an event reports.
@@ -64,6 +67,7 @@ struct Members<'a> {
     usage: Option<&'a str>,
     continuation_token: Option<Str<'a>>,
     interaction_id: Option<Str<'a>>,
+    unread: Unread<'a>,
 }
 
 /// Read a frame.
@@ -75,7 +79,7 @@ pub(super) fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>, _: Wanted) -> 
             "index" => found.index = reader.integer()?,
             "delta" if reader.kind()? == Kind::Object => {
                 let start = reader.position();
-                let delta = Delta::read(reader)?;
+                let delta = Delta::read(reader, &mut found.unread)?;
                 found.delta = Some((delta, reader.since(start)));
             }
             // `content` is the older name, from before the API had steps.
@@ -92,17 +96,31 @@ pub(super) fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>, _: Wanted) -> 
             "metadata" => reader.maybe_object(|reader, key| {
                 match key {
                     "total_usage" | "usage" => found.usage = usage(reader)?.or(found.usage),
-                    _ => reader.ignore()?,
+                    key => found.unread.fact(reader, key)?,
                 }
                 Ok(())
             })?,
-            _ => reader.ignore()?,
+            // The place of the event in the stream.
+            "event_id" => reader.ignore()?,
+            // A whole body is read later.
+            _ if found.object.is_some() => reader.ignore()?,
+            key => found.unread.fact(reader, key)?,
         }
         Ok(())
     })?;
     reader.end()?;
-    let Members { usage, continuation_token, interaction_id, .. } = found;
-    Ok(Event { change: found.change(frame), usage, continuation_token, interaction_id })
+    let change = found.change(frame);
+    let Members { usage, continuation_token, interaction_id, unread, .. } = found;
+    let unread = match change {
+        Change::More { .. } | Change::Start { .. } | Change::Stop { .. } => unread.into_dropped(),
+        Change::Interaction { .. } if found.kind.is_none() => Unread::default(),
+        Change::Status(_) | Change::Interaction { .. } => unread,
+        // A delta of another kind is read when it is applied, and the body of an error is kept.
+        Change::Delta { .. } | Change::Failed(_) | Change::Progress | Change::Unknown(_) => {
+            Unread::default()
+        }
+    };
+    Ok(Event { change, usage, continuation_token, interaction_id, unread })
 }
 
 /// Read a usage record.  Returns `None` for a value that is not an object.
@@ -168,13 +186,18 @@ pub(super) struct Delta<'a> {
 
 impl<'a> Delta<'a> {
     /// Read a delta, a step or a content.
-    pub(super) fn read(reader: &mut Reader<'a>) -> Result<Self> {
+    pub(super) fn read(reader: &mut Reader<'a>, unread: &mut Unread<'a>) -> Result<Self> {
         let mut found = Self::default();
-        reader.maybe_object(|reader, key| found.member(reader, key))?;
+        reader.maybe_object(|reader, key| found.member(reader, key, unread))?;
         Ok(found)
     }
 
-    fn member(&mut self, reader: &mut Reader<'a>, key: &str) -> Result<()> {
+    fn member(
+        &mut self,
+        reader: &mut Reader<'a>,
+        key: &str,
+        unread: &mut Unread<'a>,
+    ) -> Result<()> {
         match key {
             "type" => self.kind = reader.filled_string()?,
             "text" => self.text = reader.filled_string()?.or(self.text),
@@ -183,7 +206,8 @@ impl<'a> Delta<'a> {
                 Kind::Object => reader.object(|reader, key| {
                     match key {
                         "text" => self.text = reader.filled_string()?,
-                        _ => reader.ignore()?,
+                        "type" => reader.ignore()?,
+                        key => unread.dropped(reader, key)?,
                     }
                     Ok(())
                 })?,
@@ -202,7 +226,7 @@ impl<'a> Delta<'a> {
             "id" => self.id = reader.id()?,
             "name" => self.name = reader.filled_string()?,
             "error" => self.error = reader.opt_raw()?.filter(|raw| raw.starts_with('{')),
-            _ => reader.ignore()?,
+            key => unread.dropped(reader, key)?,
         }
         Ok(())
     }
@@ -238,6 +262,10 @@ pub struct EventTemplate {
 impl Template for EventTemplate {
     type Event<'a> = Event<'a>;
 
+    fn has_facts(event: &Event<'_>) -> bool {
+        !event.unread.is_empty()
+    }
+
     fn from_event(event: &Event<'_>, tokens: &mut Tokens<'_>) -> Option<Self> {
         match *event {
             Event {
@@ -245,6 +273,7 @@ impl Template for EventTemplate {
                 usage: None,
                 continuation_token: None,
                 interaction_id: None,
+                ..
             } => Some(Self { content, index, text: tokens.changing(text) }),
             _ => None,
         }
@@ -254,6 +283,12 @@ impl Template for EventTemplate {
     fn fill<'a>(&self, text: impl Fn(Token) -> Str<'a>) -> Event<'a> {
         let change =
             Change::More { content: self.content, index: self.index, text: text(self.text) };
-        Event { change, usage: None, continuation_token: None, interaction_id: None }
+        Event {
+            change,
+            usage: None,
+            continuation_token: None,
+            interaction_id: None,
+            unread: Unread::default(),
+        }
     }
 }

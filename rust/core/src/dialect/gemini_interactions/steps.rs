@@ -11,6 +11,7 @@ use std::collections::HashMap;
 
 use super::read::{Content, Delta};
 use crate::contract::InputFormat;
+use crate::dialect::unread::Unread;
 use crate::emit::{CallEnd, CallHandle, ImageContent, PartHandle, PartKind};
 use crate::json::{self, Reader, Result, Str};
 use crate::sink::DeltaSink;
@@ -43,7 +44,8 @@ impl Step {
             return None;
         }
         // `read` validated the step, so that an error here only means a value that is not an object.
-        let members = Delta::read(&mut Reader::trusted(json)).ok()?;
+        let mut unread = Unread::default();
+        let members = Delta::read(&mut Reader::trusted(json), &mut unread).ok()?;
         let mut step = match members.kind.map_or("", |kind| kind.raw) {
             // A whole body repeats the caller's input among its steps.
             "user_input" | "function_result" => return None,
@@ -56,6 +58,9 @@ impl Step {
                 Self::Provider { begun: begun.to_owned(), deltas: Vec::new(), held }
             }
         };
+        if !matches!(step, Self::Provider { .. }) {
+            unread.send(sink);
+        }
         step.begin(&members, sink);
         Some((step, members.error))
     }
@@ -89,19 +94,20 @@ impl Step {
                 // `read` validated the JSON, so that an error here only means a value that is not a list.
                 let _ = Reader::trusted(members.contents.unwrap_or("[]")).maybe_array(|reader| {
                     let start = reader.position();
-                    let content = Delta::read(reader)?;
+                    let mut unread = Unread::default();
+                    let content = Delta::read(reader, &mut unread)?;
                     let json = reader.since(start);
                     let kind = content.kind.map_or("text", |kind| kind.raw);
                     let kind = if thought && kind == "text" { "thought_summary" } else { kind };
-                    self.take(kind, &content, json, sink);
+                    self.take(kind, &content, (json, &unread), sink);
                     Ok(())
                 });
                 if members.text.is_some() || members.annotations.is_some() {
                     let kind = if thought { "thought_summary" } else { "text" };
-                    self.take(kind, members, "{}", sink);
+                    self.take(kind, members, ("{}", &Unread::default()), sink);
                 }
                 if members.signature.is_some() {
-                    self.take("thought_signature", members, "{}", sink);
+                    self.take("thought_signature", members, ("{}", &Unread::default()), sink);
                 }
             }
             Self::Provider { .. } => {}
@@ -131,14 +137,27 @@ impl Step {
         true
     }
 
-    /// Accept a delta of any kind, `json`.  Returns false if the step is of another kind.
+    /// Accept a delta of any kind: its members, its JSON, and the members that no rule knows.  Returns false if the step is of
+    /// another kind.
     pub(super) fn take(
         &mut self,
         kind: &str,
         delta: &Delta<'_>,
-        json: &str,
+        (json, unread): (&str, &Unread<'_>),
         sink: &mut DeltaSink<'_>,
     ) -> bool {
+        let is_kept_whole = match self {
+            Self::Provider { .. } => true,
+            Self::Thought(_) => kind == "thought_summary" && delta.text.is_none(),
+            Self::Output(_) => match kind {
+                "image" => delta.data.is_none(),
+                kind => matches!(kind, "audio" | "video" | "document"),
+            },
+            Self::Call(_) => false,
+        };
+        if !is_kept_whole {
+            unread.send(sink);
+        }
         match (self, kind) {
             (Self::Output(part), "text" | "text_annotation_delta") => {
                 let part = opened(part, PartKind::Text, sink);

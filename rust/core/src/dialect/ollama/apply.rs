@@ -1,22 +1,12 @@
 //! State of an Ollama stream, and the application of lines to it.
 
 use super::facts::{FACTS, LOADED};
-use super::read::{self, Event, EventTemplate};
+use super::read::{self, Event, EventTemplate, USAGE};
 use crate::contract::InputFormat;
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
 use crate::emit::{CallEnd, Counts, PartHandle, PartKind, Said};
 use crate::json::{self, Kind, Reader, Result, Str};
 use crate::sink::DeltaSink;
-
-/// Members of the last line that make up the usage record.
-const USAGE: [&str; 6] = [
-    "total_duration",
-    "load_duration",
-    "prompt_eval_count",
-    "prompt_eval_duration",
-    "eval_count",
-    "eval_duration",
-];
 
 /// The state of a stream.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -36,6 +26,7 @@ impl Protocol for State {
         let is_whole =
             sink.said() == Said::default() && (event.text.is_some() || event.calls.is_some());
         sink.identity(event.model, None);
+        event.unread.send(sink);
         if let Some(text) = event.thinking {
             let part = self.part(PartKind::Thinking, sink);
             sink.text(part, text);

@@ -3,8 +3,19 @@
 use crate::contract::Logprobs;
 use crate::dialect::openai_chat::logprobs::read_entries;
 use crate::dialect::protocol::{Frame, Wanted};
+use crate::dialect::unread::Unread;
 use crate::json::{Reader, Result, Str};
 use crate::template::{Template, Token, Tokens};
+
+/// Members of the last line that make up the usage record.
+pub(super) const USAGE: [&str; 6] = [
+    "total_duration",
+    "load_duration",
+    "prompt_eval_count",
+    "prompt_eval_duration",
+    "eval_count",
+    "eval_duration",
+];
 
 /// One line, borrowed from its frame.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -20,6 +31,8 @@ pub struct Event<'a> {
     pub(super) done: Option<&'a str>,
     pub(super) reason: Option<Str<'a>>,
     pub(super) error: Option<&'a str>,
+    /// Facts of the answer that no rule knows.
+    pub(super) unread: Unread<'a>,
 }
 
 /// The lines that repeat: those with only text or thinking.
@@ -33,9 +46,14 @@ pub struct EventTemplate {
 impl Template for EventTemplate {
     type Event<'a> = Event<'a>;
 
+    fn has_facts(event: &Event<'_>) -> bool {
+        !event.unread.is_empty()
+    }
+
     fn from_event(event: &Event<'_>, tokens: &mut Tokens<'_>) -> Option<Self> {
         let Event { model, thinking, text, .. } = *event;
-        let alone = *event == Event { model, thinking, text, ..Event::default() };
+        let unread = event.unread.clone();
+        let alone = *event == Event { model, thinking, text, unread, ..Event::default() };
         (alone && (thinking.is_some() || text.is_some())).then(|| Self {
             model: model.map(|model| tokens.rarely_changing(model)),
             thinking: thinking.map(|text| tokens.changing(text)),
@@ -71,7 +89,8 @@ pub(super) fn read<'a>(
                 "content" => event.text = reader.filled_string()?,
                 "tool_calls" => event.calls = reader.opt_raw()?,
                 "thinking" => event.thinking = reader.filled_string()?,
-                _ => reader.ignore()?,
+                "role" => reader.ignore()?,
+                key => event.unread.content(reader, key)?,
             }
             Ok(())
         }),
@@ -104,7 +123,9 @@ impl<'a> Event<'a> {
             }
             "logprobs" => self.logprobs = Wanted::unread_logprobs(reader)?,
             "context" => reader.skip()?,
-            _ => reader.ignore()?,
+            "created_at" => reader.ignore()?,
+            key if USAGE.contains(&key) => reader.ignore()?,
+            key => self.unread.fact(reader, key)?,
         }
         Ok(())
     }

@@ -15,6 +15,7 @@ use super::templates::EventTemplate;
 use super::facts::{FACTS, TIMINGS};
 use crate::contract::{ErrorCode, Failure, InputFormat, Logprobs};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
+use crate::dialect::unread::Unread;
 use crate::emit::{Counts, PartHandle, PartKind};
 use crate::json::{self, Kind, Reader, Result, Str};
 use crate::limits::Limits;
@@ -153,9 +154,10 @@ impl State {
         if let Some(rare) = &chunk.rare {
             self.lists(rare);
             sink.details(rare.opaque.iter().copied());
-            for (name, value) in &rare.late {
-                sink.late_detail(name, value);
+            if let Some(fields) = rare.x_groq {
+                sink.late_detail("x_groq", fields);
             }
+            rare.unread.send(sink);
             if let Some(results) = rare.safeguard_results {
                 sink.late_detail("safeguard_results", results);
                 warn_of_flagged_calls(results, sink);
@@ -203,6 +205,7 @@ impl State {
         if let Some(opaque) = &choice.opaque {
             sink.details(opaque.iter().copied());
         }
+        choice.unread.send(sink);
         if let Some(results) = choice.filter_results {
             self.filter_results.note(results);
         }
@@ -214,7 +217,9 @@ impl State {
         } else if let Some(json) = choice.message.filter(|_| begins) {
             let mut message = Message::default();
             // `read` validated the JSON, so that an error here only means a value that is not an object.
-            let _ = read::read_message(&mut Reader::trusted(json), &mut message);
+            let mut unread = Unread::default();
+            let _ = read::read_message(&mut Reader::trusted(json), &mut message, &mut unread);
+            unread.send(sink);
             if self.takes(&message, sink) {
                 self.whole = true;
                 self.message(&message, sink);
@@ -593,7 +598,8 @@ impl State {
 /// the answer.
 fn warn_other_message(number: Option<u64>, json: &str, sink: &mut DeltaSink<'_>) {
     let mut message = Message::default();
-    let _ = read::read_message(&mut Reader::trusted(json), &mut message);
+    let unread = &mut Unread::default();
+    let _ = read::read_message(&mut Reader::trusted(json), &mut message, unread);
     let what = match message.first_call {
         Some(_) => "a tool call",
         None => "another answer",

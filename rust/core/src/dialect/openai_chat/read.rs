@@ -4,6 +4,7 @@ use super::filters;
 use super::logprobs::ChoiceLogprobs;
 use crate::dialect::choices::{ChoiceNumbers, Number};
 use crate::dialect::protocol::{Frame, Wanted};
+use crate::dialect::unread::Unread;
 use crate::json::{Kind, Reader, Result, Str};
 
 /// One event, borrowed from its frame.
@@ -62,8 +63,9 @@ pub(super) struct RareMembers<'a> {
     /// Verdicts of OpenRouter on the calls.
     pub(super) safeguard_results: Option<&'a str>,
     pub(super) opaque: Vec<Opaque<'a>>,
-    /// Facts of the answer whose last value counts.
-    pub(super) late: Vec<Opaque<'a>>,
+    pub(super) x_groq: Option<&'a str>,
+    /// Facts of the answer that no rule knows.
+    pub(super) unread: Unread<'a>,
     /// The first entry of a whole body that is not followed: its number and its message.
     pub(super) other_message: Option<(u64, &'a str)>,
     /// Name of the foreign protocol whose entries are in the list.
@@ -88,31 +90,23 @@ const OPAQUE: [&str; 8] = [
     "matched_stop",
 ];
 
-/// Members of a chunk that say something about the answer.
-///
-/// Sources: `ChatCompletionChunk` of openai-python 3.57 (`moderation`), `ChatStreamChunk` of openrouter 1.3.84 (`alignment`),
-/// SGLang's weight version (`metadata`), recordings of Cerebras (`time_info`) and of Writer (`graph_data`).
-const LATE: [&str; 5] = ["alignment", "graph_data", "metadata", "moderation", "time_info"];
-
 const TEXT_COMPLETIONS: &str = "text completions (choices[].text)";
 const TOKENS: &str = "an answer of vLLM's /inference/v1/generate (choices[].token_ids)";
 
-/// Read a member that no other reader knows.  Opaque members are kept if log probabilities are wanted.
-fn read_other<'a>(
+/// Read an opaque member, which is kept if log probabilities are wanted.  Returns false for any other member.
+fn read_opaque<'a>(
     reader: &mut Reader<'a>,
     key: &str,
     wanted: Wanted,
     keep: impl FnOnce(Opaque<'a>),
-) -> Result<()> {
-    match OPAQUE.iter().find(|name| wanted.logprobs && **name == key) {
-        Some(name) => {
-            if let Some(value) = reader.opt_raw()? {
-                keep((name, value));
-            }
-            Ok(())
-        }
-        None => reader.ignore(),
+) -> Result<bool> {
+    let Some(name) = OPAQUE.iter().find(|name| **name == key) else { return Ok(false) };
+    if !wanted.logprobs {
+        reader.ignore()?;
+    } else if let Some(value) = reader.opt_raw()? {
+        keep((name, value));
     }
+    Ok(true)
 }
 
 /// Set a member of a boxed struct.  Without a value, the box is not allocated.
@@ -144,6 +138,8 @@ pub(super) struct Choice<'a> {
     pub(super) filter_results: Option<&'a str>,
     #[expect(clippy::box_collection, reason = "few chunks have one, and the event stays small")]
     pub(super) opaque: Option<Box<Vec<Opaque<'a>>>>,
+    /// Facts of the answer, and members of its content, that no rule knows.
+    pub(super) unread: Unread<'a>,
 }
 
 /// The `delta` of a chunk, or the `message` of a whole body.
@@ -236,6 +232,7 @@ pub(super) fn read<'a>(
     let mut has_choices = false;
     let mut error_like = frame.name == "error";
     let (mut is_coded, mut has_words) = (false, false);
+    let mut unread = Unread::default();
     reader.object(|reader, key| {
         match key {
             "id" => chunk.id = reader.id()?,
@@ -267,7 +264,7 @@ pub(super) fn read<'a>(
                     Ok(())
                 })?;
                 let raw = reader.since(start);
-                chunk.rare.get_or_insert_default().late.push(("x_groq", raw));
+                put(&mut chunk.rare, |rare| &mut rare.x_groq, Some(raw));
             }
             "timings" => put(&mut chunk.rare, |rare| &mut rare.timings, reader.opt_raw()?),
             // Some servers always send this member: an empty string or `false` means that there was no error.
@@ -307,22 +304,22 @@ pub(super) fn read<'a>(
             "safeguard_results" => {
                 put(&mut chunk.rare, |rare| &mut rare.safeguard_results, reader.opt_raw()?);
             }
-            key if LATE.contains(&key) => {
-                let name = LATE.iter().find(|name| **name == key);
-                if let (Some(name), Some(value)) = (name, reader.opt_raw()?) {
-                    chunk.rare.get_or_insert_default().late.push((name, value));
-                }
-            }
             key => {
                 let rare = &mut chunk.rare;
-                read_other(reader, key, wanted, |member| {
+                let is_opaque = read_opaque(reader, key, wanted, |member| {
                     rare.get_or_insert_default().opaque.push(member);
                 })?;
+                if !is_opaque {
+                    unread.fact(reader, key)?;
+                }
             }
         }
         Ok(())
     })?;
     reader.end()?;
+    if !unread.is_empty() {
+        chunk.rare.get_or_insert_default().unread = unread;
+    }
     error_like |= is_coded && has_words;
     let bare = !chunk.has_choice && !chunk.other_choices;
     if bare
@@ -354,7 +351,7 @@ fn read_choice<'a>(
             }
             "delta" if reader.kind()? == Kind::Object => {
                 choice.has_delta = true;
-                read_message(reader, &mut choice.delta)?;
+                read_message(reader, &mut choice.delta, &mut choice.unread)?;
             }
             "message" if reader.kind()? == Kind::Object => choice.message = Some(reader.raw()?),
             // Some gateways name it as their own API does.
@@ -386,9 +383,12 @@ fn read_choice<'a>(
             }
             key => {
                 let opaque = &mut choice.opaque;
-                read_other(reader, key, wanted, |member| {
+                let is_opaque = read_opaque(reader, key, wanted, |member| {
                     opaque.get_or_insert_default().push(member);
                 })?;
+                if !is_opaque {
+                    choice.unread.fact(reader, key)?;
+                }
             }
         }
         Ok(())
@@ -424,7 +424,11 @@ fn read_choice<'a>(
 }
 
 /// Read the members of a `delta`, or of the full `message` that replaces it.
-pub(super) fn read_message<'a>(reader: &mut Reader<'a>, message: &mut Message<'a>) -> Result<()> {
+pub(super) fn read_message<'a>(
+    reader: &mut Reader<'a>,
+    message: &mut Message<'a>,
+    unread: &mut Unread<'a>,
+) -> Result<()> {
     let mut function = None;
     let mut flat = ToolCall::default();
     reader.object(|reader, key| {
@@ -443,17 +447,17 @@ pub(super) fn read_message<'a>(reader: &mut Reader<'a>, message: &mut Message<'a
                 put(&mut message.rare, |rare| &mut rare.thinking_blocks, reader.opt_raw()?);
             }
             "tool_calls" if reader.kind()? == Kind::Object => {
-                let call = read_tool_call(reader)?;
+                let call = read_tool_call(reader, unread)?;
                 message.add_call(call);
             }
             "tool_calls" => reader.maybe_array(|reader| {
-                let call = read_tool_call(reader)?;
+                let call = read_tool_call(reader, unread)?;
                 message.add_call(call);
                 Ok(())
             })?,
             "function_call" if reader.kind()? == Kind::Object => {
                 let mut call = ToolCall { index: Some(FUNCTION), ..ToolCall::default() };
-                read_function(reader, &mut call)?;
+                read_function(reader, &mut call, unread)?;
                 function = Some(call);
             }
             "annotations" => {
@@ -484,7 +488,9 @@ pub(super) fn read_message<'a>(reader: &mut Reader<'a>, message: &mut Message<'a
             "input" if reader.kind()? == Kind::String => {
                 flat.arguments = reader.filled_string()?.map(Arguments::Text);
             }
-            _ => reader.ignore()?,
+            // The speaker, and the kind of a call or of a content where a server has them in the delta itself.
+            "role" | "type" => reader.ignore()?,
+            key => unread.content(reader, key)?,
         }
         Ok(())
     })?;
@@ -510,19 +516,20 @@ impl<'a> Message<'a> {
     }
 }
 
-fn read_tool_call<'a>(reader: &mut Reader<'a>) -> Result<ToolCall<'a>> {
+fn read_tool_call<'a>(reader: &mut Reader<'a>, unread: &mut Unread<'a>) -> Result<ToolCall<'a>> {
     let mut call = ToolCall::default();
     reader.maybe_object(|reader, key| {
         match key {
             "index" => call.index = reader.integer()?,
             "id" => call.id = reader.scalar()?.filter(is_call_id),
-            "function" => read_function(reader, &mut call)?,
+            "function" => read_function(reader, &mut call, unread)?,
             "custom" => {
                 call.custom = reader.kind()? == Kind::Object;
-                read_function(reader, &mut call)?;
+                read_function(reader, &mut call, unread)?;
             }
             "extra_content" => call.extra_content = reader.opt_raw()?,
-            _ => reader.ignore()?,
+            "type" => reader.ignore()?,
+            key => unread.dropped(reader, key)?,
         }
         Ok(())
     })?;
@@ -534,7 +541,11 @@ pub(super) fn is_call_id(id: &Str<'_>) -> bool {
     !id.is_empty() && id.raw != "null"
 }
 
-fn read_function<'a>(reader: &mut Reader<'a>, call: &mut ToolCall<'a>) -> Result<()> {
+fn read_function<'a>(
+    reader: &mut Reader<'a>,
+    call: &mut ToolCall<'a>,
+    unread: &mut Unread<'a>,
+) -> Result<()> {
     reader.maybe_object(|reader, key| {
         match key {
             "name" => call.name = reader.filled_string()?,
@@ -544,7 +555,7 @@ fn read_function<'a>(reader: &mut Reader<'a>, call: &mut ToolCall<'a>) -> Result
                     _ => reader.opt_raw()?.map(Arguments::Json),
                 }
             }
-            _ => reader.ignore()?,
+            key => unread.dropped(reader, key)?,
         }
         Ok(())
     })

@@ -1,7 +1,7 @@
 //! Templates of Chat Completions chunks: what is read of a chunk that repeats the form of an earlier one.
 
 use super::logprobs::ChoiceLogprobs;
-use super::read::{Arguments, Choice, Chunk, Event, Message, ToolCall, is_call_id};
+use super::read::{Arguments, Choice, Chunk, Event, Message, RareMembers, ToolCall, is_call_id};
 use crate::dialect::choices::TemplateNumber;
 use crate::json::Str;
 use crate::template::{Template, Token, Tokens};
@@ -35,6 +35,12 @@ struct TemplateCall {
     name: Option<Token>,
     arguments: Token,
     custom: bool,
+}
+
+/// Return the rare members that a template may leave out: facts that no rule knows.
+fn facts_alone<'a>(chunk: &Chunk<'a>) -> Option<Box<RareMembers<'a>>> {
+    let unread = chunk.rare.as_ref()?.unread.clone();
+    Some(Box::new(RareMembers { unread, ..RareMembers::default() }))
 }
 
 impl EventTemplate {
@@ -76,6 +82,12 @@ impl Template for EventTemplate {
                 || chunk.choice.logprobs.json.is_some())
     }
 
+    fn has_facts(event: &Event<'_>) -> bool {
+        let Event::Chunk(chunk) = event else { return false };
+        let of_chunk = chunk.rare.as_ref().is_some_and(|rare| !rare.unread.is_empty());
+        of_chunk || !chunk.choice.unread.is_empty()
+    }
+
     fn from_event(event: &Event<'_>, tokens: &mut Tokens<'_>) -> Option<Self> {
         let Event::Chunk(chunk) = event else { return None };
         let delta = &chunk.choice.delta;
@@ -96,10 +108,12 @@ impl Template for EventTemplate {
                     tokens: None,
                     unread: false,
                 },
+                unread: chunk.choice.unread.clone(),
                 ..Choice::default()
             },
             other_choices: chunk.other_choices,
             usage: chunk.usage,
+            rare: facts_alone(chunk),
             ..Chunk::default()
         };
         if bare != *chunk {

@@ -7,6 +7,7 @@ use super::read::{self, Content, Event, EventTemplate, ItemPosition, ResponseSta
 use super::facts::{FACTS, flat_name};
 use crate::contract::{ErrorCode, Failure, FinishReason};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
+use crate::dialect::unread::Unread;
 use crate::json::{self, Kind, Reader, Result, Str};
 use crate::provider_error::ErrorObject;
 use crate::sink::DeltaSink;
@@ -118,6 +119,7 @@ impl Protocol for State {
             Event::Unknown(kind) => {
                 sink.warn_unknown("event", kind);
             }
+            Event::Beside(ref beside) => self.beside(beside, sink),
         }
     }
 
@@ -137,6 +139,14 @@ impl Protocol for State {
 }
 
 impl State {
+    /// Apply an event and the members that no rule knows.  An answer may end with it, so that these are first.
+    #[cold]
+    fn beside(&mut self, beside: &(Event<'_>, Unread<'_>), sink: &mut DeltaSink<'_>) {
+        let (event, unread) = beside;
+        unread.send(sink);
+        self.apply(event, sink);
+    }
+
     #[inline]
     fn take(
         &mut self,
@@ -280,7 +290,7 @@ impl State {
         let mut tools = None;
         let mut service_tier = None;
         let mut created = None;
-        let mut unknown = Vec::new();
+        let mut unread = Unread::default();
         let is_running = stage == ResponseStage::Running;
         Reader::trusted(json).maybe_object(|reader, key| {
             match key {
@@ -301,7 +311,7 @@ impl State {
                 "service_tier" => service_tier = reader.filled_string()?,
                 "created_at" if reader.kind()? == Kind::Number => created = Some(reader.raw()?),
                 _ if is_running || OF_THE_REQUEST.contains(&key) => reader.skip()?,
-                _ => unknown.push((key.to_owned(), reader.raw()?)),
+                key => unread.fact(reader, key)?,
             }
             Ok(())
         })?;
@@ -316,9 +326,7 @@ impl State {
         if is_running {
             return Ok(());
         }
-        for (name, value) in &unknown {
-            sink.unknown_detail(name, value);
-        }
+        unread.send(sink);
         // The first events repeat the requested tier; the last one holds the tier that served the request.
         sink.text_detail("service_tier", service_tier);
         if let Some(output) = output {

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use super::read::Content;
 use crate::contract::Logprobs;
 use crate::dialect::openai_chat::logprobs::read_entries;
+use crate::dialect::unread::Unread;
 use crate::emit::{PartHandle, PartKind};
 use crate::json::{self, Kind, Reader, Result, Str};
 use crate::sink::DeltaSink;
@@ -238,6 +239,7 @@ impl Message {
             position += 1;
             // A content of another kind keeps the part that was streamed.
             let Some(part) = self.contents.get(at).map(|content| content.part) else { return };
+            extras.unread.send(sink);
             sink.text_whole(part, text);
             if is_known {
                 return;
@@ -428,11 +430,12 @@ fn has_text(list: Option<&str>) -> bool {
     found
 }
 
-/// JSON lists beside the text of a content.
-#[derive(Clone, Copy, Default)]
+/// JSON lists beside the text of a content, and its members that no rule knows.
+#[derive(Default)]
 struct Extras<'a> {
     annotations: Option<&'a str>,
     logprobs: Option<&'a str>,
+    unread: Unread<'a>,
 }
 
 /// Call `found` with each text of a content or summary list.
@@ -460,7 +463,8 @@ fn texts<'a>(
                 }
                 "annotations" => extras.annotations = reader.opt_raw()?,
                 "logprobs" => extras.logprobs = reader.opt_raw()?,
-                _ => reader.skip()?,
+                "type" => reader.skip()?,
+                key => extras.unread.dropped(reader, key)?,
             }
             Ok(())
         })?;

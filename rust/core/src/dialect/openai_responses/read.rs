@@ -6,6 +6,7 @@
 use crate::contract::Logprobs;
 use crate::dialect::openai_chat::logprobs::read_entries;
 use crate::dialect::protocol::{Frame, Wanted};
+use crate::dialect::unread::Unread;
 use crate::json::{Kind, Reader, Result, Str};
 use crate::template::{Template, Token, Tokens};
 
@@ -68,6 +69,8 @@ pub enum Event<'a> {
     Progress,
     /// An event of an unknown type.
     Unknown(Str<'a>),
+    /// An event with members that no rule knows.
+    Beside(Box<(Event<'a>, Unread<'a>)>),
 }
 
 /// The kind of content that a delta extends.
@@ -133,6 +136,7 @@ struct Members<'a> {
     output: bool,
     error: bool,
     logprobs: Option<Box<Logprobs>>,
+    unread: Unread<'a>,
 }
 
 /// Read a frame.
@@ -169,12 +173,37 @@ pub(super) fn read<'a>(
                 found.logprobs = (!logprobs.is_empty()).then(|| Box::new(logprobs));
             }
             "logprobs" => found.logprobs = Wanted::unread_logprobs(reader)?,
-            _ => reader.ignore()?,
+            "sequence_number" => reader.ignore()?,
+            // A whole body is read later.
+            _ if found.object.is_some() => reader.ignore()?,
+            key => found.unread.fact(reader, key)?,
         }
         Ok(())
     })?;
     reader.end()?;
-    Ok(found.event(frame))
+    let unread = std::mem::take(&mut found.unread);
+    Ok(found.event(frame).with(unread))
+}
+
+impl<'a> Event<'a> {
+    /// Return the event with its members that no rule knows.
+    fn with(self, unread: Unread<'a>) -> Self {
+        if unread.is_empty() {
+            return self;
+        }
+        match self {
+            Self::More { .. }
+            | Self::Whole { .. }
+            | Self::Annotation { .. }
+            | Self::ItemAdded { .. }
+            | Self::ItemDone { .. } => Self::Beside(Box::new((self, unread.into_dropped()))),
+            Self::Response { stage, .. } if stage != ResponseStage::Body => {
+                Self::Beside(Box::new((self, unread)))
+            }
+            // A whole body is read later, that of an error is kept, and what reports progress is repeated.
+            event => event,
+        }
+    }
 }
 
 impl<'a> Members<'a> {
@@ -304,8 +333,13 @@ pub struct EventTemplate {
 impl Template for EventTemplate {
     type Event<'a> = Event<'a>;
 
+    fn has_facts(event: &Event<'_>) -> bool {
+        matches!(event, Event::Beside(_))
+    }
+
     fn from_event(event: &Event<'_>, tokens: &mut Tokens<'_>) -> Option<Self> {
         match *event {
+            Event::Beside(ref beside) => Self::from_event(&beside.0, tokens),
             Event::More { content, position, text, logprobs: None } => Some(Self {
                 content,
                 output_index: position.output_index,

@@ -17,6 +17,9 @@ use crate::sink::DeltaSink;
 /// Sources: `obfuscation` in the documentation of Chat Completions and Responses; recordings of Workers AI for `p`.
 const NOISE: [&str; 3] = ["obfuscation", "object", "p"];
 
+/// Prefix of the members that Bedrock adds to an event of a model.  They are read for all models together.
+pub(super) const ADDED: &str = "amazon-bedrock-";
+
 /// Members that no reader knows; none in most events.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Unread<'a>(Option<Box<Vec<Member<'a>>>>);
@@ -59,7 +62,7 @@ impl<'a> Unread<'a> {
         name: &str,
         kept: impl FnOnce(&'a str) -> Value<'a>,
     ) -> Result<()> {
-        if NOISE.contains(&name) {
+        if NOISE.contains(&name) || name.starts_with(ADDED) {
             return reader.ignore();
         }
         let value = reader.raw()?;

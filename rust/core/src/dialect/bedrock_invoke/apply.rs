@@ -8,14 +8,12 @@ use super::read::{self, Event, EventTemplate};
 use crate::base64;
 use crate::contract::{ErrorCode, Failure, FinishReason};
 use crate::dialect::protocol::{Frame, Protocol, ProtocolDriver, Wanted};
+use crate::dialect::unread::ADDED;
 use crate::dialect::{anthropic_messages, bedrock_converse, openai_chat};
 use crate::emit::Counts;
 use crate::json::{ErrorKind, Reader, Result};
 use crate::limits::Limits;
 use crate::sink::DeltaSink;
-
-/// Prefix of the members that Bedrock adds to an event of the model, with the opening quote.
-const ADDED: &str = "\"amazon-bedrock-";
 
 /// Action of a guardrail that changed or replaced the answer.  Without a finish reason of the model, the answer was filtered.
 const INTERVENED: &str = "INTERVENED";
@@ -165,12 +163,18 @@ impl State {
     fn added(&mut self, json: &str, max_depth: usize, sink: &mut DeltaSink<'_>) -> Result<()> {
         let mut metrics = None;
         Reader::new(json, max_depth).object(|reader, key| {
+            let value = reader.raw()?;
             match key {
-                "amazon-bedrock-invocationMetrics" => metrics = reader.opt_raw()?,
-                "amazon-bedrock-guardrailAction" => {
-                    self.guarded |= reader.opt_string()?.is_some_and(|word| word.is(INTERVENED));
+                "amazon-bedrock-invocationMetrics" => {
+                    metrics = Some(value).filter(|json| json.starts_with('{'));
                 }
-                _ => reader.skip()?,
+                "amazon-bedrock-guardrailAction" => {
+                    self.guarded |= value.trim_matches('"') == INTERVENED;
+                }
+                _ => {}
+            }
+            if key.starts_with(ADDED) {
+                sink.unknown_detail(key, value);
             }
             Ok(())
         })?;

@@ -26,9 +26,6 @@ use crate::limits::Limits;
 use crate::sink::DeltaSink;
 use crate::template::{Template, Token, Tokens};
 
-/// Prefix of the members that Bedrock adds to an event of the model.
-const ADDED: &str = "amazon-bedrock-";
-
 /// One event, borrowed from its frame.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Event<'a> {
@@ -72,8 +69,6 @@ impl<'a> Event<'a> {
             _ => match FACTS.usage.member(key) {
                 Some(UsageMember::Input) => self.input = reader.count()?,
                 Some(UsageMember::Output) => self.output = reader.count()?,
-                // Members that Bedrock adds are read beside those of the model.
-                _ if key.starts_with(ADDED) => reader.ignore()?,
                 _ => self.unread.fact(reader, key)?,
             },
         }

@@ -3,6 +3,7 @@
 use super::audio::Audio;
 use super::calls::{CallPlace, Calls};
 use super::carriers::{citations, each_thinking};
+use super::executed_tools::ExecutedTools;
 use super::filters::FilterResults;
 use super::logprobs::Tokens;
 use super::read::{
@@ -34,6 +35,7 @@ pub struct State {
     search_results: Option<String>,
     audio: Option<Audio>,
     filter_results: FilterResults,
+    executed_tools: ExecutedTools,
     /// The message arrived whole, not in deltas.  Then `{}` as arguments is the real value and not a placeholder.
     whole: bool,
     /// Memory for the log probabilities of a chunk.
@@ -122,6 +124,7 @@ impl Protocol for State {
             }
         }
         self.filter_results.send(sink);
+        self.executed_tools.send(sink);
         if let Some(audio) = self.audio.take() {
             audio.send(sink);
         }
@@ -378,8 +381,8 @@ impl State {
         if let Some(audio) = rare.audio {
             self.audio(audio, sink);
         }
-        if let Some(tools) = rare.executed_tools.filter(|list| *list != "[]") {
-            sink.late_detail("executed_tools", tools);
+        if let Some(tools) = rare.executed_tools {
+            self.executed_tools.take(tools, sink);
         }
     }
 

@@ -490,6 +490,8 @@ pub(super) fn read_message<'a>(
             }
             // The speaker, and the kind of a call or of a content where a server has them in the delta itself.
             "role" | "type" => reader.ignore()?,
+            // Together's number of the token, another one in each delta.
+            "token_id" => reader.ignore()?,
             key => unread.content(reader, key)?,
         }
         Ok(())

@@ -11,16 +11,16 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final, Literal, TypedDict, cast
 
-CONTRACT_VERSION: Final = "1.5"
+CONTRACT_VERSION: Final = "1.6"
 """Version of the delta contract.
 
 1.1 added the delta kind `part` and the part kind `provider` to the nine kinds of 1.0. 1.2 added the
 delta kind `part_end`. 1.3 added the error code `replay_refused`. 1.4 added the bytes of tokens to
 log probabilities. 1.5 added the delta kind `audio`, and `partIndex` to `tool_call_args` and
-`tool_call_end`.
+`tool_call_end`. 1.6 added `details` to `error`.
 
 >>> deltafold.CONTRACT_VERSION
-'1.5'
+'1.6'
 """
 
 

@@ -459,8 +459,8 @@ class StreamCore:
         error.args = (error.message,)
         if error.provider_code is not None:
             error.provider_code = self.redactor.text(error.provider_code)
-        error.body = self._failure_body
-        # The error of a response has its body.
+        # The error of a response has its body, and that of an event the object that the provider wrote.
+        error.body = self._failure_body or (error.body and self.redactor.text(error.body))
         recent = self.recent
         if recent is not None and self._failure_body is None:
             dialect, redacted = self.decoder.dialect, self.redactor.content

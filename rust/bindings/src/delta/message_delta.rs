@@ -413,11 +413,12 @@ impl MessageDelta {
         }
     }
 
-    /// Facts without a member in the contract, under the provider's names, on `done`: `{"stop_sequence": …}`.
+    /// Facts without a member in the contract, under the provider's names, on the terminal: `{"stop_sequence": …}`.
     #[getter]
     fn details<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         match self.rare() {
             Some(Payload::Done { details, .. }) => optional(py, details.as_deref()),
+            Some(Payload::Error(failure)) => optional(py, failure.details.as_deref()),
             _ => Ok(None),
         }
     }

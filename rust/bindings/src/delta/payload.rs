@@ -81,6 +81,7 @@ pub(crate) fn to_dict<'py>(
             writer.some("status", failure.status)?;
             writer.some("providerCode", failure.provider_code)?;
             writer.some("httpRequestId", failure.http_request_id)?;
+            writer.json("details", failure.details)?;
             writer.json("warnings", failure.warnings)?;
         }
         Payload::Part { part_index, part } => {
@@ -189,7 +190,9 @@ pub(crate) fn from_mapping(
             status: members.status("status")?,
             provider_code: members.opt_text("providerCode")?,
             http_request_id: members.opt_text("httpRequestId")?,
+            details: members.object("details")?,
             warnings: members.array("warnings")?,
+            body: None,
         }),
         DeltaKind::Part => Payload::Part {
             part_index: members.index("partIndex")?,

@@ -73,6 +73,7 @@ pub(crate) fn model_error<'py>(
     fields.set_item("status", failure.status)?;
     fields.set_item("provider_code", failure.provider_code.as_deref())?;
     fields.set_item("http_request_id", failure.http_request_id.as_deref())?;
+    fields.set_item("body", failure.body.as_deref())?;
     fields.set_item("warnings", json::to_python(py, warnings.unwrap_or("[]"))?)?;
     fields.set_item("partial_message", partial)?;
     MODEL_ERROR.get(py)?.call((), Some(&fields))

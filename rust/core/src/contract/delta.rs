@@ -279,8 +279,12 @@ pub struct Failure<S> {
     pub provider_code: Option<S>,
     /// HTTP request id, for the support of the provider.
     pub http_request_id: Option<S>,
+    /// JSON object with facts of the answer so far, under the provider's names.
+    pub details: Option<S>,
     /// JSON array of `{code, message, offset?}`.
     pub warnings: Option<S>,
+    /// JSON of the error as the provider wrote it.  It is no member of the wire: a gateway would show it to its client.
+    pub body: Option<S>,
 }
 
 impl<S> Failure<S> {
@@ -294,7 +298,9 @@ impl<S> Failure<S> {
             status: None,
             provider_code: None,
             http_request_id: None,
+            details: None,
             warnings: None,
+            body: None,
         }
     }
 }
@@ -481,7 +487,9 @@ impl<S> Failure<S> {
             status: self.status,
             provider_code: self.provider_code.as_ref().map(&mut *f),
             http_request_id: self.http_request_id.as_ref().map(&mut *f),
+            details: self.details.as_ref().map(&mut *f),
             warnings: self.warnings.as_ref().map(&mut *f),
+            body: self.body.as_ref().map(&mut *f),
         }
     }
 }

@@ -145,8 +145,10 @@ impl EmitterSink<'_> {
         let request_id = &self.options().response.request_id;
         failure.http_request_id = failure.http_request_id.or_else(|| request_id.clone());
         failure.warnings = None;
+        let details = self.take_details();
         let mut payload = failure.map(&mut AsRef::as_ref);
         payload.warnings = warnings.as_deref();
+        payload.details = Some(details.as_str()).filter(|details| !details.is_empty());
         self.emitter.deltas.send(self.out, Payload::Error(payload));
         self.emitter.deltas.phase = Phase::Ended;
     }

@@ -403,6 +403,7 @@ impl MessageAssembler {
                 self.status = Status::Error;
                 self.cut_open_calls();
                 let metadata = self.metadata_mut();
+                metadata.details = failure.details.map(Into::into);
                 metadata.warnings = failure.warnings.map(Into::into);
                 let failure = failure.map(&mut |text| Box::<str>::from(*text));
                 metadata.terminal = Some(Terminal::Error(failure));

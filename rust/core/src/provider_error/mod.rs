@@ -161,7 +161,12 @@ pub struct ErrorObject {
     resets_at: Option<f64>,
     moderated: bool,
     daily_quota: bool,
+    /// The JSON that was read, at most [`JSON_BYTES`] of it.
+    json: Option<String>,
 }
+
+/// Maximum number of bytes of an error's JSON that are kept.
+const JSON_BYTES: usize = 64 << 10;
 
 impl ErrorObject {
     /// Read an error from the JSON of an `error` member, or of a bare error body: an object or a string.
@@ -169,6 +174,7 @@ impl ErrorObject {
         let mut found = Self::default();
         let mut reader = Reader::trusted(json);
         found.read_value(&mut reader)?;
+        found.json = Some(json).filter(|json| json.len() <= JSON_BYTES).map(str::to_owned);
         Ok(found)
     }
 
@@ -328,6 +334,7 @@ impl ErrorObject {
         if self.code.is_none() {
             self.code = response.error_type.as_deref().map(Into::into);
         }
+        let body = self.json.take().map(Into::into);
         let own = self.message.as_deref().or(self.capital_message.as_deref());
         let message = own.unwrap_or(fallback);
         let code = self.classify(response, message);
@@ -346,7 +353,9 @@ impl ErrorObject {
                 .request_id
                 .clone()
                 .or_else(|| self.request_id.as_deref().map(Into::into)),
+            details: None,
             warnings: None,
+            body,
         }
     }
 

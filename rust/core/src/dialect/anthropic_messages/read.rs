@@ -317,8 +317,10 @@ pub(super) fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>) -> Result<Even
     };
     Ok(match event {
         event if unread.is_empty() => event,
-        // The object of an error is kept whole, and the type of an unknown event is named.
-        Event::Error(_) | Event::Unknown(_) => event,
+        // The object of an error and the delta of another block are kept whole, and the type of an unknown event is named.
+        Event::Error(_)
+        | Event::Unknown(_)
+        | Event::BlockDelta { delta: BlockDelta::Other(..), .. } => event,
         Event::Message { .. } | Event::MessageDelta { .. } | Event::MessageStop => {
             Event::Beside(Box::new((event, unread)))
         }

@@ -65,7 +65,10 @@ impl<'a> Event<'a> {
                 reader.maybe_array(|reader| self.answer(reader, &mut numbers, wanted, shown))?;
             }
             "error" => self.error = reader.opt_raw()?,
-            "type" | "role" | "event_type" | "is_finished" => reader.ignore()?,
+            // Names of an event, and members that repeat the prompt or the answer.
+            "type" | "role" | "event_type" | "is_finished" | "prompt" | "response" => {
+                reader.ignore()?;
+            }
             _ => match FACTS.usage.member(key) {
                 Some(UsageMember::Input) => self.input = reader.count()?,
                 Some(UsageMember::Output) => self.output = reader.count()?,

@@ -333,6 +333,7 @@ fn payload(payload: &Payload<Box<str>>) -> Value {
             "status": failure.status,
             "providerCode": failure.provider_code,
             "httpRequestId": failure.http_request_id,
+            "details": failure.details.as_deref().map(open),
             "warnings": failure.warnings.as_deref().map(open),
         }),
         Payload::Part { part_index, part } => {

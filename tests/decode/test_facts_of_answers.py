@@ -100,11 +100,13 @@ def test_the_last_value_of_a_chunk_counts(name: str) -> None:
     assert details(message) == {name: value}
 
 
-def test_the_tools_of_a_server_are_a_detail() -> None:
+def test_the_tools_of_a_server_are_one_part_with_their_last_state() -> None:
     tools = [{"index": 0, "type": "search", "arguments": "{}", "output": "x"}]
     begun = {"choices": [{"index": 0, "delta": {"executed_tools": [tools[0] | {"output": None}]}}]}
     done = {"choices": [{"index": 0, "delta": {"executed_tools": tools}}]}
-    assert details(chat(begun, done)) == {"executed_tools": tools}
+    part = chat(begun, done).parts[-1]
+    assert isinstance(part, ProviderPart)
+    assert part.block == {"type": "executed_tools", "executed_tools": tools}
 
 
 @pytest.mark.parametrize("name", ["context_management", "diagnostics", "container"])

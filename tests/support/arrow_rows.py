@@ -83,7 +83,9 @@ def plain_row(row: dict[str, Any]) -> Plain:
     details: Plain = row["details"]
     alternatives: Plain = row["alternatives"]
     if isinstance(details, str):
-        details = json.loads(details)
+        written = json.dumps(json.loads(details), ensure_ascii=False)
+        # The column has the JSON of the wire, in which half a surrogate pair is an escape.
+        details = json.loads(written.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
     if alternatives is not None:
         alternatives = [
             [each if isinstance(each, dict) else dict(zip(PAIR, each, strict=True)) for each in top]

@@ -487,6 +487,7 @@ def _fold_error(fold: _Fold, delta: MessageDelta) -> None:
             call.ended = call.incomplete = True
     fold.open_calls = 0
     fold.status = "error"
+    fold.details = delta.details
     fold.warnings = delta.warnings
     fold.failure = delta
 

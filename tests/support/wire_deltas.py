@@ -123,7 +123,8 @@ def ending(assembler: Assembler) -> object:
     except ModelError as caught:
         partial = caught.partial_message
         assert partial is not None
-        fields = {**vars(caught), "partial_message": content(partial)}
+        # The provider's own error is no member of a delta.
+        fields = {**vars(caught), "partial_message": content(partial), "body": None}
         return str(caught), fields
     except MisuseError:
         return "misuse"

@@ -237,6 +237,7 @@ def model_error_from_fold(
     status: int | None = None,
     provider_code: str | None = None,
     http_request_id: str | None = None,
+    body: str | None = None,
     warnings: Iterable[Mapping[str, object]] | None = None,
     partial_message: "data_types.Message | None" = None,
 ) -> ModelError:
@@ -258,4 +259,5 @@ def model_error_from_fold(
         http_request_id=http_request_id,
         warnings=warnings or (),
         partial_message=partial_message,
+        body=body,
     )

@@ -32,12 +32,12 @@ const WORDS: [&str; 10] =
 /// Members before the text, which give adjacent frames different skeletons.
 const PADDING: [&str; 7] = [
     "",
-    "\"a\":[],",
-    "\"b\":{},",
-    "\"c\":[[]],",
-    "\"d\":[{}],",
-    "\"e\":[1,[2]],",
-    "\"f\":{\"g\":[]},",
+    "\"p\":[],",
+    "\"p\":{},",
+    "\"p\":[[]],",
+    "\"p\":[{}],",
+    "\"p\":[1,[2]],",
+    "\"p\":{\"g\":[]},",
 ];
 
 /// Return the words of a text, repeated as often as needed.

@@ -104,7 +104,7 @@ fn a_feed_into_an_assembler_costs_a_few_allocations() {
 #[test]
 fn frames_that_repeat_nothing_are_read_without_allocating() {
     let chunk = |dialect: &str, number: usize| {
-        let padding = "\"x\":[[[0]]],".repeat(number % 7);
+        let padding = "\"p\":[[[0]]],".repeat(number % 7);
         match dialect {
             "gemini" => gemini_chunk(&padding, "\"w\""),
             "gemini-interactions" => format!(

@@ -222,16 +222,16 @@ impl State {
                     }
                     Ok(())
                 })?,
+                _ if kind.is_some_and(is_kept_whole) => reader.skip()?,
                 key => unread.dropped(reader, key)?,
             }
             Ok(())
         });
         read.ok()?;
-        let kind = kind.map_or("", |kind| kind.raw);
-        // Any other block is kept whole.
-        if matches!(kind, "text" | "thinking" | "tool_use") {
+        if !kind.is_some_and(is_kept_whole) {
             unread.send(sink);
         }
+        let kind = kind.map_or("", |kind| kind.raw);
         match kind {
             "text" => {
                 let part = sink.open_block(PartKind::Text);
@@ -418,6 +418,11 @@ impl State {
             }
         }
     }
+}
+
+/// Return whether the message keeps the object of a block.
+fn is_kept_whole(kind: Str<'_>) -> bool {
+    !matches!(kind.raw, "text" | "thinking" | "tool_use")
 }
 
 fn sign(part: PartHandle, signature: Str<'_>, sink: &mut DeltaSink<'_>) {

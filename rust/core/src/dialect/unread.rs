@@ -22,6 +22,7 @@ pub(super) const ADDED: &str = "amazon-bedrock-";
 
 /// Members that no reader knows; none in most events.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[expect(clippy::box_collection, reason = "few events have one, and the event stays small")]
 pub struct Unread<'a>(Option<Box<Vec<Member<'a>>>>);
 
 #[derive(Clone, Debug, PartialEq)]

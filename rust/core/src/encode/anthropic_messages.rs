@@ -14,8 +14,8 @@ use crate::contract::{ErrorCode, Failure};
 use crate::dialect::anthropic_messages::facts::FACTS;
 use crate::encode::{
     Call, Counts, Draft, Ending, Extras, Form, Order, Owner, Prefix, State, TextKind, TextPart,
-    WholeContent, WholePart, Writer, annotations, call_envelope, envelope, errors, finish_word,
-    optional, write_compact,
+    WholeContent, WholePart, Writer, annotations, call_envelope, envelope, errors, facts_of,
+    finish_word, optional, write_compact, write_facts,
 };
 use crate::fold::{MessageAssembler, Part};
 use crate::json::{ObjectWriter, members, object, write_list, write_members, write_string};
@@ -203,6 +203,12 @@ fn write_usage(draft: &mut Draft, object: &mut ObjectWriter<'_>) {
     }
 }
 
+/// Facts of the `delta` of `message_delta`, beside those of the stop reason.
+const OF_DELTA: [&str; 1] = ["container"];
+
+/// Facts beside the `delta`.
+const BESIDE_DELTA: [&str; 3] = ["context_management", "diagnostics", "input_transformations"];
+
 /// Write `stop_reason` and what belongs to it.
 fn write_stop(object: &mut ObjectWriter<'_>, reason: &str, ending: &Ending<'_>) {
     object.text("stop_reason", reason);
@@ -213,6 +219,7 @@ fn write_stop(object: &mut ObjectWriter<'_>, reason: &str, ending: &Ending<'_>) 
     if let Some(details) = detail("stop_details").filter(|value| value.starts_with('{')) {
         object.value("stop_details", |out| write_compact(out, details));
     }
+    write_facts(object, &facts_of(ending.details, &OF_DELTA));
 }
 
 fn write_error(object: &mut ObjectWriter<'_>, failure: &Failure<&str>) -> u16 {
@@ -428,6 +435,7 @@ impl Writer for MessagesWriter {
             event.text("type", "message_delta");
             event.object("delta", |delta| write_stop(delta, reason, ending));
             event.json("usage", &json);
+            write_facts(event, &facts_of(ending.details, &BESIDE_DELTA));
         });
         draft.out.event("message_stop", |event| event.text("type", "message_stop"));
     }
@@ -554,6 +562,7 @@ fn message_body(draft: &mut Draft, message: &MessageAssembler) -> String {
             write_list(out, &blocks, |out, block| write_compact(out, block));
         });
         write_stop(body, reason, &ending);
+        write_facts(body, &facts_of(ending.details, &BESIDE_DELTA));
         body.object("usage", |usage| write_counts(usage, counts));
     })
 }

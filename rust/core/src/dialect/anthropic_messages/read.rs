@@ -281,7 +281,7 @@ pub(super) fn read<'a>(frame: Frame<'a>, reader: &mut Reader<'a>) -> Result<Even
             _ if delta.facts.read(reader, key)? => {}
             // Members of a whole body, which is read below, and the id of an error's request.
             "id" | "model" | "role" | "content" | "stop_reason" | "request_id" => {
-                reader.ignore()?
+                reader.ignore()?;
             }
             key => unread.fact(reader, key)?,
         }

@@ -488,10 +488,9 @@ pub(super) fn read_message<'a>(
             "input" if reader.kind()? == Kind::String => {
                 flat.arguments = reader.filled_string()?.map(Arguments::Text);
             }
-            // The speaker, and the kind of a call or of a content where a server has them in the delta itself.
-            "role" | "type" => reader.ignore()?,
-            // Together's number of the token, another one in each delta.
-            "token_id" => reader.ignore()?,
+            // The speaker, the kind of a call or of a content where a server has them in the delta itself, and Together's
+            // number of the token, another one in each delta.
+            "role" | "type" | "token_id" => reader.ignore()?,
             key => unread.content(reader, key)?,
         }
         Ok(())

@@ -17,9 +17,9 @@ use blocks::{citations, streamed_part, whole_block};
 use crate::contract::{ErrorCode, Failure};
 use crate::dialect::bedrock_converse::facts::FACTS;
 use crate::encode::{
-    Call, Counts, Draft, Ending, Extras, Form, Order, Owner, Prefix, State, TextKind, TextPart,
-    WholePart, Writer, call_envelope, envelope, errors, event_headers, finish_word, optional,
-    write_compact,
+    Call, Counts, Draft, Ending, Extras, Fact, Form, Order, Owner, Prefix, State, TextKind,
+    TextPart, WholePart, Writer, call_envelope, envelope, errors, event_headers, facts_of,
+    finish_word, optional, write_compact, write_facts,
 };
 use crate::fold::{MessageAssembler, Part, TextPart as FoldedText};
 use crate::framing::aws_event_stream::HeaderBlock;
@@ -340,12 +340,15 @@ impl Writer for ConverseWriter {
 
     fn finish(&mut self, draft: &mut Draft, ending: &Ending<'_>) {
         let reason = finish_word(draft, ending, &FACTS.finish_reasons, STOP_REASONS, false);
-        draft.out.event("messageStop", |event| event.text("stopReason", reason));
+        draft.out.event("messageStop", |event| {
+            event.text("stopReason", reason);
+            write_facts(event, &facts_of(ending.details, &OF_STOP));
+        });
         let mut usage = String::new();
         write_members(&mut usage, |usage| write_usage(draft, usage));
         draft.out.event("metadata", |event| {
             event.json("usage", &usage);
-            event.object("metrics", |metrics| metrics.number("latencyMs", 0));
+            write_metadata(event, ending.details);
         });
     }
 
@@ -485,6 +488,24 @@ fn converse_body(draft: &mut Draft, message: &MessageAssembler) -> String {
         });
         body.text("stopReason", reason);
         body.json("usage", &usage);
-        body.object("metrics", |metrics| metrics.number("latencyMs", 0));
+        write_facts(body, &facts_of(ending.details, &OF_STOP));
+        write_metadata(body, ending.details);
     })
+}
+
+/// Facts of `messageStop`.
+const OF_STOP: [&str; 1] = ["additionalModelResponseFields"];
+
+/// Facts of `metadata`.
+const OF_METADATA: [&str; 4] = ["metrics", "performanceConfig", "serviceTier", "trace"];
+
+/// Write the facts of `metadata`.  Its clients require a latency.
+fn write_metadata(object: &mut ObjectWriter<'_>, details: Option<&str>) {
+    let facts = facts_of(details, &OF_METADATA);
+    let is_latency = |json: &str| json.contains("\"latencyMs\"");
+    if !facts.iter().any(|(name, json)| name == "metrics" && is_latency(json)) {
+        object.object("metrics", |metrics| metrics.number("latencyMs", 0));
+    }
+    let known = |(name, json): &&Fact<'_>| name != "metrics" || is_latency(json);
+    write_facts(object, &facts.iter().filter(known).cloned().collect::<Vec<_>>());
 }

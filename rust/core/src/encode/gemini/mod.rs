@@ -18,8 +18,8 @@ use crate::contract::{ErrorCode, Failure, FinishReason, Logprobs};
 use crate::dialect::gemini::facts::{CONTINUATION, FACTS, METADATA};
 use crate::encode::{
     Answers, Call, Counts, Draft, Ending, Extras, Form, Order, Out, Owner, Prefix, Spans, State,
-    TextKind, TextPart, WholePart, Writer, annotations, errors, finish_word, note_reason, optional,
-    write_compact,
+    TextKind, TextPart, WholePart, Writer, annotations, errors, facts_of, finish_word, note_reason,
+    optional, write_compact, write_facts,
 };
 use crate::fold::{MessageAssembler, Part};
 use crate::json::{ObjectWriter, members, object, write_list, write_members};
@@ -115,11 +115,13 @@ impl<const ARRAY: bool> GeminiWriter<ARRAY> {
                         candidate.number("index", draft.answer_number());
                         candidate.json("content", EMPTY);
                         self.write_end(candidate, reason);
+                        write_facts(candidate, &facts_of(ending.details, &OF_CANDIDATE));
                     });
                 });
             });
             write_usage(chunk, draft);
             write_names(chunk, draft);
+            write_facts(chunk, &facts_of(ending.details, &OF_CHUNK));
         });
         draft.out.json_event("", &chunk);
     }
@@ -436,8 +438,16 @@ fn whole_chunk(draft: &mut Draft, answers: &Answers<'_>) -> String {
         });
         write_usage(chunk, draft);
         write_names(chunk, draft);
+        let details = answers.iter().find_map(|(_, message)| message.details());
+        write_facts(chunk, &facts_of(details, &OF_CHUNK));
     })
 }
+
+/// Facts of a candidate.
+const OF_CANDIDATE: [&str; 2] = ["avgLogprobs", "safetyRatings"];
+
+/// Facts beside the candidates.
+const OF_CHUNK: [&str; 2] = ["createTime", "modelStatus"];
 
 /// Return a candidate of a whole answer.
 fn candidate(draft: &mut Draft, number: u64, message: &MessageAssembler) -> String {
@@ -498,5 +508,6 @@ fn candidate(draft: &mut Draft, number: u64, message: &MessageAssembler) -> Stri
             });
         });
         writer.write_end(candidate, reason);
+        write_facts(candidate, &facts_of(message.details(), &OF_CANDIDATE));
     })
 }

@@ -8,13 +8,13 @@
 
 use super::media::{Medium, Sources, is_transcript, medium, with_transcript};
 use super::members::{
-    FINISH_REASONS, optional_text, own_extra, write_all, write_call, write_usage,
+    FINISH_REASONS, facts_of_chat, optional_text, own_extra, write_all, write_call, write_usage,
 };
 use super::states::{OfCall, States, joined};
 use crate::dialect::openai_chat::facts::{AUDIO, FACTS};
 use crate::encode::calls::{is_untold, note_cut_call};
 use crate::encode::{
-    Answers, Call, Counts, Draft, Ending, TextKind, TextPart, WholePart, finish_word,
+    Answers, Call, Counts, Draft, Ending, TextKind, TextPart, WholePart, finish_word, write_facts,
 };
 use crate::fold::{MessageAssembler, Part, TextPart as FoldedText, ToolCall};
 use crate::json::{ObjectWriter, object, write_list, write_members};
@@ -41,6 +41,8 @@ pub(super) fn chat_body(draft: &mut Draft, answers: &Answers<'_>) -> String {
         for (name, list) in &lists {
             body.json(name, list);
         }
+        let details = answers.iter().find_map(|(_, message)| message.details());
+        write_facts(body, &facts_of_chat(details));
     })
 }
 
@@ -57,6 +59,7 @@ struct Said {
     state_members: Vec<String>,
     images: Vec<String>,
     audio: Option<String>,
+    executed_tools: Option<String>,
     sources: Sources,
     states: States,
 }
@@ -81,6 +84,7 @@ impl Said {
                     match medium(&WholePart { index, json: json.clone() }, said.images.len()) {
                         Ok(Medium::Image(image)) => said.images.push(image),
                         Ok(Medium::Audio(members)) => said.audio = Some(members),
+                        Ok(Medium::Tools(tools)) => said.executed_tools = Some(tools),
                         Err(what) => draft.notes.add("part", &what),
                     }
                 }
@@ -140,6 +144,9 @@ impl Said {
         }
         if self.has_audio() {
             answer.json(AUDIO, &with_transcript(self.audio.as_deref(), &self.transcript));
+        }
+        if let Some(tools) = &self.executed_tools {
+            answer.json("executed_tools", tools);
         }
         if !calls.is_empty() {
             answer.value("tool_calls", |out| {

@@ -24,6 +24,14 @@ pub(super) enum Medium {
     Image(String),
     /// Members of `audio`, as an object.
     Audio(String),
+    /// List of `executed_tools`.
+    Tools(String),
+}
+
+/// Return the list of the tools that the server ran, if a block has it.
+fn executed_tools<'a>(dialect: &str, block: &'a str) -> Option<&'a str> {
+    let found = members(block).into_iter().find(|(name, _)| name == "executed_tools");
+    found.map(|(_, list)| list).filter(|_| dialect == DIALECT)
 }
 
 /// Return the medium of a part, an image under the number `images`; the name of the loss for any other part.
@@ -35,6 +43,9 @@ pub(super) fn medium(part: &WholePart, images: usize) -> Result<Medium, String> 
         WholeContent::Image { url: Some(url), .. } => text(Some(url)).unwrap_or_default(),
         WholeContent::Image { .. } => return Err("an image without data".to_owned()),
         WholeContent::Provider { dialect, block } => {
+            if let Some(tools) = executed_tools(&dialect, block) {
+                return Ok(Medium::Tools(tools.to_owned()));
+            }
             let audio = is_audio(&dialect, block).then(|| audio(block)).flatten();
             return audio.map(Medium::Audio).ok_or_else(|| match dialect.as_str() {
                 DIALECT => "a block that is no audio".to_owned(),

@@ -3,7 +3,7 @@
 //! In: calls, counts and JSON objects.  Out: members of an object.
 
 use crate::contract::InputFormat;
-use crate::encode::{Call, Counts, Settings, State, optional};
+use crate::encode::{Call, Counts, Fact, Settings, State, facts_of, optional};
 use crate::json::{ObjectWriter, members};
 
 const DIALECT: &str = "openai-chat";
@@ -69,4 +69,27 @@ pub(super) fn optional_text(object: &mut ObjectWriter<'_>, key: &'static str, te
         Some(text) => object.text(key, text),
         None => object.json(key, "null"),
     }
+}
+
+/// Facts of an answer that chunks and whole bodies have beside their choices.
+///
+/// Sources: the types `ChatCompletionChunk` of openai-python 3.57 and groq-python 1.7, `ChatStreamChunk` of openrouter 1.3.84.
+const FACTS: [&str; 10] = [
+    "alignment",
+    "graph_data",
+    "metadata",
+    "moderation",
+    "prompt_filter_results",
+    "safeguard_results",
+    "service_tier",
+    "system_fingerprint",
+    "time_info",
+    "x_groq",
+];
+
+/// Return the facts that a chunk has.  The moderation of Responses has one result where that of Chat has a list.
+pub(super) fn facts_of_chat(details: Option<&str>) -> Vec<Fact<'_>> {
+    let mut facts = facts_of(details, &FACTS);
+    facts.retain(|(name, json)| name != "moderation" || json.contains("\"moderation_results\""));
+    facts
 }

@@ -16,15 +16,15 @@ mod states;
 
 use body::chat_body;
 use media::{Medium, Sources, is_transcript, medium};
-use members::{FINISH_REASONS, own_extra, write_all, write_call, write_usage};
+use members::{FINISH_REASONS, facts_of_chat, own_extra, write_all, write_call, write_usage};
 use states::{OfCall, States};
 
 use crate::contract::{Failure, InputFormat};
 use crate::dialect::openai_chat::facts::{AUDIO, FACTS};
 use crate::encode::audio::rest_of_audio;
 use crate::encode::{
-    Answers, Call, Counts, Draft, Ending, Extras, Form, Order, Prefix, TextKind, TextPart,
-    WholePart, Writer, errors, finish_word,
+    Answers, Call, Counts, Draft, Ending, Extras, Fact, Form, Order, Prefix, TextKind, TextPart,
+    WholePart, Writer, errors, finish_word, write_compact,
 };
 use crate::fold::MessageAssembler;
 use crate::json::{ObjectWriter, object, write_list, write_members};
@@ -97,7 +97,7 @@ impl ChatWriter {
     fn chunk(
         &self,
         draft: &mut Draft,
-        finish: Option<&str>,
+        finish: Option<(&str, &[Fact<'_>])>,
         fill: impl FnOnce(&mut ObjectWriter<'_>),
     ) {
         let mut prefix = Prefix::default();
@@ -107,7 +107,7 @@ impl ChatWriter {
         });
         draft.out.repeat(&prefix);
         match finish {
-            Some(reason) => draft
+            Some((reason, _)) => draft
                 .out
                 .piece(",\"logprobs\":null,\"finish_reason\":\"")
                 .escaped(reason)
@@ -119,6 +119,10 @@ impl ChatWriter {
         draft.out.piece(choice);
         for (name, list) in lists {
             draft.out.piece(",\"").piece(name).piece("\":").value(|out| out.push_str(list));
+        }
+        for (name, json) in finish.map_or(&[][..], |(_, facts)| facts) {
+            let json = |out: &mut String| write_compact(out, json);
+            draft.out.piece(",\"").escaped(name).piece("\":").value(json);
         }
         draft.out.piece(rest);
         draft.out.finish(&prefix);
@@ -311,6 +315,9 @@ impl Writer for ChatWriter {
                     self.chunk(draft, None, |delta| delta.json(AUDIO, &rest));
                 }
             }
+            Ok(Medium::Tools(tools)) => {
+                self.chunk(draft, None, |delta| delta.json("executed_tools", &tools));
+            }
             Err(what) => draft.notes.add("part", &what),
         }
     }
@@ -330,7 +337,8 @@ impl Writer for ChatWriter {
             });
         }
         let word = finish_word(draft, ending, &FACTS.finish_reasons, FINISH_REASONS, self.refused);
-        self.chunk(draft, Some(word), |_| {});
+        let facts = facts_of_chat(ending.details);
+        self.chunk(draft, Some((word, &facts)), |_| {});
         if draft.answer.is_none() {
             self.end_answers(draft);
         }

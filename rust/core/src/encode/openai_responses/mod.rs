@@ -285,7 +285,7 @@ impl ResponsesWriter {
         let implied = self.refused || asks;
         let word = finish_word(draft, ending, &FACTS.finish_reasons, REASONS, implied);
         let details = incomplete.then_some(word);
-        (status, response::json(draft, status, &self.output, details, None))
+        (status, response::json(draft, status, &self.output, details, None, ending.details))
     }
 }
 
@@ -298,7 +298,7 @@ impl Writer for ResponsesWriter {
 
     fn head(&mut self, draft: &mut Draft) {
         for name in ["response.created", "response.in_progress"] {
-            let response = response::json(draft, "in_progress", &[], None, None);
+            let response = response::json(draft, "in_progress", &[], None, None, None);
             self.event(draft, name, |event| event.json("response", &response));
         }
     }
@@ -527,7 +527,8 @@ impl Writer for ResponsesWriter {
             error.text("code", code);
             error.text("message", message);
         });
-        let response = response::json(draft, "failed", &self.output, None, Some(&error));
+        let details = failure.details;
+        let response = response::json(draft, "failed", &self.output, None, Some(&error), details);
         self.event(draft, "response.failed", |event| event.json("response", &response));
     }
 

@@ -2,7 +2,7 @@
 
 use crate::contract::{ErrorCode, Failure};
 use crate::dialect::openai_responses::facts::FACTS;
-use crate::encode::{Counts, Draft};
+use crate::encode::{Counts, Draft, facts_of, write_facts};
 use crate::json::{object, write_list};
 
 /// Members that repeat the request and that the clients require, and their values where the request is not known.
@@ -16,6 +16,21 @@ const REPEATED: [(&str, &str); 7] = [
     ("top_p", "null"),
 ];
 
+/// Facts of an answer that the last response object has.
+///
+/// Source: the type `Response` of openai-python 3.57.
+const OF_THE_ANSWER: [&str; 9] = [
+    "billing",
+    "completed_at",
+    "content_filters",
+    "conversation",
+    "input_transformations",
+    "moderation",
+    "prompt_cache_diagnostics",
+    "service_tier",
+    "tool_usage",
+];
+
 /// Return the response object.
 pub(super) fn json(
     draft: &mut Draft,
@@ -23,7 +38,10 @@ pub(super) fn json(
     output: &[String],
     incomplete: Option<&str>,
     error: Option<&str>,
+    details: Option<&str>,
 ) -> String {
+    let mut facts = facts_of(details, &OF_THE_ANSWER);
+    facts.retain(|(name, json)| name != "moderation" || !json.contains("\"moderation_results\""));
     let counts = if status == "in_progress" { None } else { counts(draft) };
     object(|response| {
         response.text("id", &draft.head.request_id);
@@ -44,10 +62,13 @@ pub(super) fn json(
             response.json(name, asked.get(name).map_or(unknown, |value| value));
         }
         for (name, value) in asked.iter() {
-            if !REPEATED.iter().any(|(known, _)| *known == &**name) {
+            let is_written = REPEATED.iter().any(|(known, _)| *known == &**name)
+                || facts.iter().any(|(known, _)| **known == **name);
+            if !is_written {
                 response.json_of(name, value);
             }
         }
+        write_facts(response, &facts);
         match counts {
             None => response.json("usage", "null"),
             Some(counts) => response.object("usage", |usage| {

@@ -1,0 +1,167 @@
+"""Rules of each protocol about the members of an event, a whole answer and a request.
+
+In: a protocol, and the path of a member or a value.  Out: what the member must be, and the value
+with the members that others need and without those that exclude each other.
+
+Law: a member that is left out here is the subject of another value.
+Source: docs/protocols/<protocol>.md.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any, Final, TypeAlias
+
+from markers_values import Json, Write
+
+Event: TypeAlias = "dict[str, Any]"
+
+
+def _json_text(marker: Json) -> Json:
+    """Write a JSON text that holds a marker."""
+    return json.dumps({"any": marker})
+
+
+_ANY_FIXED: Final[Mapping[str, Write]] = {
+    r".*:choices\[\](\.index|\.(delta|message)\.tool_calls\[\]\.index)": 0,
+    r".*[.:](arguments|partial_json)": _json_text,
+}
+_FIXED: Final[Mapping[str, Mapping[str, Write]]] = {
+    "openai-chat": {
+        r"request:(top_p|frequency_penalty|presence_penalty|temperature)": 0.5,
+        r"request:top_logprobs": 5,
+    },
+    "openai-responses": {
+        r".*:item_id": "item_1",
+        r".*:(output|content|summary|annotation|command)_index": 0,
+        r"response\.function_call_arguments\.(delta|done):(delta|arguments)": _json_text,
+        r"response\.mcp_call_arguments\.(delta|done):(delta|arguments)": _json_text,
+        r"response\.(created|in_progress|queued):response\.status(=\?)?": "in_progress",
+        r"response\.completed:response\.status(=\?)?": "completed",
+        r"response\.failed:response\.status(=\?)?": "failed",
+        r"response\.incomplete:response\.status(=\?)?": "incomplete",
+        r"request:(top_p|temperature)": 0.5,
+        r"request:top_logprobs": 5,
+    },
+    "anthropic-messages": {
+        r".*:index": 0,
+        r"request:(top_p|temperature)": 0.5,
+    },
+    "gemini": {
+        r".*:candidates\[\]\.index": 0,
+        r".*\.partialArgs\[\]\.jsonPath": lambda marker: f"$.{marker}",
+    },
+    "gemini-interactions": {
+        r".*:index": 0,
+        r"(answer|interaction\.\w+:interaction)[:.]object": "interaction",
+        r"step\.delta:delta<arguments_delta>\.\w+": _json_text,
+        r"interaction\.created:interaction\.status(=\?)?": "in_progress",
+    },
+    "mistral": {},
+    "cohere-chat": {r".*:index": 0},
+    "bedrock-converse": {
+        r".*\.contentBlockIndex": 0,
+        r"contentBlockDelta:.*\.toolUse\.input": _json_text,
+    },
+}
+_PATTERNS: Final = {
+    protocol: {re.compile(path): write for path, write in {**_ANY_FIXED, **fixed}.items()}
+    for protocol, fixed in _FIXED.items()
+}
+
+
+def _as_it_is(marker: Json) -> Json:
+    return marker
+
+
+@cache
+def decided(protocol: str, path: str) -> Write:
+    """Return what a protocol decides about a member.
+
+    These are numbers and ids of blocks, which must fit together, texts of JSON, and numbers with a
+    range. Every other member gets its marker as it is.
+    """
+    patterns = _PATTERNS[protocol]
+    return next((patterns[each] for each in patterns if each.fullmatch(path)), _as_it_is)
+
+
+def _complete_chat(event: Event) -> None:
+    """Give the pieces of calls and of audio what comes with the first piece."""
+    for choice in event.get("choices") or []:
+        held = choice.get("delta") or choice.get("message") or {}
+        for call in held.get("tool_calls") or []:
+            call.setdefault("id", "call_1")
+            if "custom" not in call:
+                (call.setdefault("function", {}) or {}).setdefault("name", "find")
+        if isinstance(held.get("function_call"), dict):
+            held["function_call"].setdefault("name", "find")
+            if "tool_calls" in held:  # the newer form of the same
+                del held["function_call"]
+        if isinstance(held.get("audio"), dict):
+            held["audio"].setdefault("data", "aGk=")
+
+
+_DATA: Final = (
+    "text",
+    "functionCall",
+    "functionResponse",
+    "inlineData",
+    "fileData",
+    "executableCode",
+    "codeExecutionResult",
+    "toolCall",
+    "toolResponse",
+    "audioTranscription",
+)
+"""Members of a part of Gemini of which it has one."""
+
+
+def _complete_gemini(event: Event) -> None:
+    for candidate in event.get("candidates") or []:
+        for part in (candidate.get("content") or {}).get("parts") or []:
+            _leave_one(part, _DATA)
+            if not any(name in part for name in _DATA):
+                part["text"] = "Hi"
+            call = part.get("functionCall")
+            if isinstance(call, dict):
+                call.setdefault("name", "find")
+                for piece in _leave_one(call, ("args", "partialArgs")).get("partialArgs", ()):
+                    _leave_one(piece, ("stringValue", "numberValue", "boolValue", "nullValue"))
+                    piece.setdefault("jsonPath", "$.any")
+
+
+def _leave_one(value: Event, names: Sequence[str]) -> Event:
+    """Leave the first of members that exclude each other."""
+    for name in [name for name in names if name in value][1:]:
+        del value[name]
+    return value
+
+
+def _complete_interaction(event: Event) -> None:
+    """Give a whole answer the name by which its clients know it."""
+    if "event_type" not in event:
+        event.setdefault("object", "interaction")
+
+
+def _complete_cohere(event: Event) -> None:
+    """Give a content its type, and leave it one text."""
+    held: Any = event
+    for name in ("delta", "message", "content"):
+        held = held.get(name) if isinstance(held, dict) else None
+    if isinstance(held, dict):
+        kind = held.get("type", "thinking" if "thinking" in held else "text")
+        if kind in {"thinking", "text"}:
+            held.pop("text" if kind == "thinking" else "thinking", None)
+        if event["type"] == "content-start":
+            held["type"] = kind
+
+
+LAWFUL: Final[Mapping[str, Callable[[Event], None]]] = {
+    "openai-chat": _complete_chat,
+    "mistral": _complete_chat,
+    "gemini": _complete_gemini,
+    "gemini-interactions": _complete_interaction,
+    "cohere-chat": _complete_cohere,
+}
+"""What makes a value of a protocol lawful, where its types allow more than the protocol does."""

@@ -1,0 +1,292 @@
+"""Types of the official SDKs, as one small tree of shapes.
+
+In: pydantic classes, TypedDicts, enums, unions and literals of an SDK, and shapes of botocore.
+Out: `Shape`: a record, a choice, words, a list, a map or a plain value.
+
+Laws: the members of a record are read when they are needed, so that types may contain themselves.
+An alternative that stands for "absent" or "not known to this SDK" is none.
+"""
+
+import enum
+import types
+import typing
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from functools import cached_property
+from typing import Annotated, Any, Final, Literal, TypeAlias, Union, cast, get_args, get_origin
+
+import pydantic
+from pydantic.fields import FieldInfo
+from typing_extensions import NotRequired, Required, TypeAliasType, get_type_hints, is_typeddict
+
+
+@dataclass(frozen=True)
+class Plain:
+    """A value without members: `string`, `integer`, `number`, `boolean`, `base64`, `time`, `any`."""
+
+    kind: str
+
+
+@dataclass(frozen=True)
+class Words:
+    """One word of a list."""
+
+    values: tuple[str | int | bool, ...]
+
+
+@dataclass(frozen=True)
+class Many:
+    """A list."""
+
+    item: "Shape"
+
+
+@dataclass(frozen=True)
+class Mapped:
+    """An object with free names."""
+
+    value: "Shape"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of several shapes."""
+
+    alternatives: tuple["Shape", ...]
+
+
+@dataclass(frozen=True)
+class Member:
+    """A member of a record."""
+
+    shape: "Shape"
+    is_required: bool
+
+
+@dataclass(frozen=True)
+class Record:
+    """An object with named members, by their names on the wire."""
+
+    key: object
+    name: str
+    read: Callable[[], Mapping[str, Member]] = field(compare=False)
+
+    @cached_property
+    def members(self) -> Mapping[str, Member]:
+        """Members by their names on the wire."""
+        return self.read()
+
+    @property
+    def tag(self) -> str:
+        """Word that tells this record from the others of a union, else the name of the class."""
+        for name in _TAGS:
+            member = self.members.get(name)
+            if member is not None and isinstance(member.shape, Words):
+                words = member.shape.values
+                if len(words) == 1:
+                    return str(words[0])
+        return self.name
+
+
+Shape: TypeAlias = Plain | Words | Many | Mapped | Choice | Record
+
+_TAGS: Final = ("type", "event_type", "role", "object", "status")
+_PLAIN: Final[Mapping[object, str]] = {
+    str: "string",
+    int: "integer",
+    float: "number",
+    bool: "boolean",
+    bytes: "base64",
+    datetime: "time",
+    date: "time",
+    object: "any",
+    Any: "any",
+}
+_NO_ALTERNATIVE: Final = ("Unset", "UnrecognizedStr", "UnrecognizedInt")
+"""Classes of generated SDKs for an absent member and for a value that the SDK does not know."""
+
+
+def shape_of(hint: object) -> Shape:
+    """Return the shape of a type.
+
+    Raises:
+        TypeError: the type is of no known form.
+    """
+    hint = unwrapped(hint)
+    origin, arguments = get_origin(hint), get_args(hint)
+    if hint in _PLAIN:
+        return Plain(_PLAIN[hint])
+    if origin is Literal:
+        return Words(tuple(cast("Iterable[str | int | bool]", arguments)))
+    if origin in {Union, types.UnionType}:
+        return choice_of(shape_of(argument) for argument in alternatives_of(hint))
+    if isinstance(hint, type) and issubclass(hint, enum.Enum):
+        return Words(tuple(cast("str", member.value) for member in hint))
+    if is_record(hint):
+        return Record(hint, cast("type", hint).__name__, lambda: members_of(hint))
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return Mapped(shape_of(arguments[1]))
+    if isinstance(origin, type) and issubclass(origin, Iterable):
+        return Many(shape_of(arguments[0]))
+    if hint in {dict, Mapping}:
+        return Mapped(Plain("any"))
+    if hint in {list, tuple}:
+        return Many(Plain("any"))
+    if origin is typing.IO:
+        return Plain("base64")
+    if isinstance(hint, type) and issubclass(hint, pydantic.BaseModel):
+        return Plain("any")  # a class of any members
+    if isinstance(hint, type) and hint.__name__ in _OPAQUE:
+        return Plain(_OPAQUE[hint.__name__])
+    message = f"a type of no known form: {hint!r}"
+    raise TypeError(message)
+
+
+_OPAQUE: Final[Mapping[str, str]] = {
+    "Image": "any",
+    "IOBase": "base64",
+    "PathLike": "base64",
+    "Path": "base64",
+}
+"""Classes of a request that no JSON holds."""
+
+
+_ALIAS: Final = (TypeAliasType, getattr(typing, "TypeAliasType", TypeAliasType))
+
+
+def unwrapped(hint: object) -> object:
+    """Return a type without its annotations and aliases."""
+    while True:
+        origin = get_origin(hint)
+        if isinstance(hint, _ALIAS):
+            hint = cast("Any", hint).__value__
+        elif isinstance(origin, _ALIAS):  # an alias with parameters
+            hint = cast("Any", origin).__value__[get_args(hint)]
+        elif origin in {Annotated, Required, NotRequired}:
+            hint = get_args(hint)[0]
+        elif isinstance(hint, typing.NewType):
+            hint = hint.__supertype__
+        else:
+            return hint
+
+
+def alternatives_of(hint: object) -> Iterator[object]:
+    """Yield the alternatives of a type, those of nested unions too."""
+    hint = unwrapped(hint)
+    if get_origin(hint) in {Union, types.UnionType}:
+        for argument in get_args(hint):
+            yield from alternatives_of(argument)
+    elif not is_absent(hint):
+        yield hint
+
+
+def is_absent(hint: object) -> bool:
+    """Return whether an alternative stands for an absent or an unknown value."""
+    if hint is type(None):
+        return True
+    name = getattr(hint, "__name__", "")
+    if name in _NO_ALTERNATIVE:
+        return True
+    # A generated class for a value whose tag the SDK does not know.
+    return name.startswith("Unknown") and "raw" in getattr(hint, "model_fields", ())
+
+
+def choice_of(shapes: Iterable[Shape]) -> Shape:
+    """Return a choice; the words of all literals are one alternative."""
+    words: dict[str | int | bool, None] = {}
+    found: dict[Shape, None] = {}
+    for shape in shapes:
+        if isinstance(shape, Words):
+            words.update(dict.fromkeys(shape.values))
+        else:
+            found[shape] = None
+    if words:  # beside a list of words, any value stands for a word that is not listed
+        found = {shape: None for shape in found if shape != Plain("any")}
+        found = {Words(tuple(words)): None, **found}
+    return next(iter(found)) if len(found) == 1 else Choice(tuple(found))
+
+
+def is_record(hint: object) -> bool:
+    """Return whether a type has named members."""
+    if is_typeddict(hint):
+        return True
+    return isinstance(hint, type) and issubclass(hint, pydantic.BaseModel) and bool(
+        hint.model_fields
+    )
+
+
+def members_of(hint: object) -> Mapping[str, Member]:
+    """Return the members of a pydantic class or of a TypedDict by their names on the wire."""
+    if is_typeddict(hint):
+        hints = get_type_hints(hint, include_extras=True)
+        required = cast("Any", hint).__required_keys__
+        # The interpreter does not see `Required` in annotations that are strings.
+        return {
+            name: Member(shape_of(value), name in required or get_origin(value) is Required)
+            for name, value in hints.items()
+        }
+    model = cast("type[pydantic.BaseModel]", hint)
+    model.model_rebuild()
+    found = {
+        wire_name(name, info): Member(shape_of(info.annotation), info.is_required())
+        for name, info in model.model_fields.items()
+    }
+    for name, member in found.items():
+        # A tag has a default in some SDKs, and is always on the wire.
+        if isinstance(member.shape, Words) and len(member.shape.values) == 1:
+            found[name] = Member(member.shape, is_required=True)
+    return found
+
+
+def wire_name(name: str, info: FieldInfo) -> str:
+    """Return the name of a member on the wire."""
+    for extra in info.metadata:
+        alias = getattr(extra, "alias", None)
+        if isinstance(alias, str):
+            return alias  # annotated by cohere's own class
+    return info.serialization_alias or info.alias or name
+
+
+def shape_of_botocore(shape: Any) -> Shape:  # noqa: ANN401 - botocore is untyped
+    """Return the shape of a service model's shape."""
+    if getattr(shape, "is_document_type", False):
+        return Plain("any")
+    if shape.type_name == "structure" and shape.is_tagged_union:
+        return choice_of(_alternative(shape, name) for name in shape.members)
+    if shape.type_name == "structure":
+        return Record(shape.name, shape.name, lambda: _structure(shape))
+    if shape.type_name == "list":
+        return Many(shape_of_botocore(shape.member))
+    if shape.type_name == "map":
+        return Mapped(shape_of_botocore(shape.value))
+    if shape.type_name == "string" and shape.enum:
+        return Words(tuple(shape.enum))
+    return Plain(_BOTOCORE[shape.type_name])
+
+
+def _alternative(shape: Any, name: str) -> Record:  # noqa: ANN401 - botocore is untyped
+    def read() -> Mapping[str, Member]:
+        return {name: Member(shape_of_botocore(shape.members[name]), is_required=True)}
+
+    return Record((shape.name, name), shape.name, read)
+
+
+def _structure(shape: Any) -> Mapping[str, Member]:  # noqa: ANN401 - botocore is untyped
+    required = set(shape.required_members)
+    return {
+        name: Member(shape_of_botocore(member), name in required)
+        for name, member in shape.members.items()
+    }
+
+
+_BOTOCORE: Final[Mapping[str, str]] = {
+    "string": "string",
+    "integer": "integer",
+    "long": "integer",
+    "float": "number",
+    "double": "number",
+    "boolean": "boolean",
+    "blob": "base64",
+    "timestamp": "time",
+}

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from markers_judge import LOST, REFUSED, WARNED, Finding
+from markers_judge import LOST, REFUSED, Finding
 
 _ANY: Final = r".*"
 
@@ -162,7 +162,6 @@ NOISE: Final = (
         "gemini",
         r".*:(sdkHttpResponse|automaticFunctionCallingHistory|parsed)\b.*",
         "made by the client, not sent by the provider",
-        kinds=(LOST, WARNED),
     ),
     Row(
         "gemini-interactions",
@@ -173,6 +172,23 @@ NOISE: Final = (
         "gemini-interactions",
         r"interaction\.completed:interaction\.steps\[\].*",
         "repeats the steps that were streamed",
+    ),
+    Row(
+        "gemini-interactions",
+        r"answer:(agent_config|cached_content|environment(_id)?|generation_config|input|response_format|"
+        r"response_mime_type|response_modalities|service_tier|system_instruction|tools|"
+        r"webhook_config)([.\[<].*)?",
+        "repeats the request",
+    ),
+    Row(
+        "gemini-interactions",
+        r"(answer:steps\[\]|step\.start:step)<(user_input|function_result)>.*",
+        "repeats the input",
+    ),
+    Row(
+        "openai-responses",
+        r"response\.incomplete:response\.error\..*|response\.failed:response\.incomplete_details\..*",
+        "an answer ends for one reason",
     ),
     Row(
         ".*",

@@ -8,13 +8,14 @@ results of two values differ. Every finding has the path of its member.
 """
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, cast
 
 from markers_places import wrong_place
-from markers_values import FOUND, Marked
+from markers_values import FOUND, UNKNOWN, Marked
 
 LOST: Final = "lost without a warning"
 WARNED: Final = "lost with a warning"
@@ -25,8 +26,8 @@ NOT_SENT: Final = "not sent"
 """A member that no lawful event held."""
 GENERIC: Final = "unknown but kept"
 """Kept only in a part or a member that has no meaning for the library."""
-KINDS: Final = (LOST, WARNED, UNKNOWN_EVENT, WRONG_PLACE, REFUSED, NOT_SENT)
-"""Kinds of findings that must be accepted. A kept member is no finding."""
+KINDS: Final = (LOST, UNKNOWN_EVENT, WRONG_PLACE, REFUSED, NOT_SENT)
+"""Kinds of findings that must be accepted. A warning that names a member is enough by itself."""
 
 
 class Finding(NamedTuple):
@@ -55,6 +56,8 @@ class Result(NamedTuple):
     refused: str = ""
 
 
+_MADE: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+"""An id that the library makes where the provider sends none."""
 _VOLATILE: Final = ("id", "runId", "timestamp")
 
 
@@ -101,10 +104,15 @@ class Judge:
         default_factory=lambda: defaultdict[str, dict[object, str]](dict)
     )
 
+    _named: dict[str, str] = field(default_factory=dict[str, str])
+
     def judge(self, event: str, marked: Marked, result: Result) -> None:
         """Add what became of one event."""
         if result.refused:
-            self._found(REFUSED, f"{event}:", result.refused)
+            unlisted = [path for path in marked.markers.values() if path.endswith(UNKNOWN)]
+            self.seen.update(unlisted)
+            for path in unlisted or [f"{event}:"]:
+                self._found(REFUSED, path, result.refused)
             return
         where: dict[str, list[str]] = defaultdict(list)
         for place, text in places(result.value):
@@ -121,7 +129,8 @@ class Judge:
                 self._found(UNKNOWN_EVENT, f"{event}:", str(warning.get("message")))
         for path, value in marked.words.items():
             self.seen.add(path)
-            self._compared[path][value] = json.dumps([result.value, said])
+            self._compared[path][value] = _MADE.sub("", json.dumps([result.value, said]))
+            self._named[path] = naming(path, result.warnings)
 
     def _judge_marker(
         self,
@@ -153,7 +162,8 @@ class Judge:
             for value, result in results.items():
                 by_result[result].append(value)
             if len(by_result) == 1 and len(results) > 1:
-                self._found(LOST, path, "all values give the same result")
+                named = self._named[path]
+                self._found(WARNED if named else LOST, path, named or "one result for all values")
                 continue
             for values in by_result.values():
                 if len(values) > 1:
@@ -170,12 +180,19 @@ def _GENERIC(place: str) -> bool:  # noqa: N802
     return place.startswith(("parts[provider]", "meta.details"))
 
 
+_NAMING: Final = frozenset(
+    ("unread_member", "unread_logprobs", "setting_dropped", "setting_changed", "annotations_dropped")
+)
+"""Codes of the warnings and notes that name a member which is not kept."""
+
+
 def naming(path: str, warnings: Sequence[Mapping[str, Any]]) -> str:
-    """Return the warning that names a member, empty without one."""
-    name = path.removesuffix("=?").rpartition(".")[2].partition("<")[0].rstrip("[]")
-    name = name.rpartition(":")[2]
+    """Return the warning that names a member, or a member that holds it; empty without one."""
+    members = set(re.split(r"[.:\[\]<>=?]+", path.partition(":")[2]))
     for warning in warnings:
-        message = str(warning.get("message"))
-        if name and f"`{name}`" in message or f"{name}" in message.split():
-            return message
+        code, message = str(warning.get("code")), str(warning.get("message"))
+        if code in _NAMING:
+            named = {each.rpartition(".")[2] for each in re.findall(r"[\w.]+", message)}
+            if members & named or "annotations" in members & {code.partition("_")[0]}:
+                return message
     return ""

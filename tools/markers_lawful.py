@@ -29,6 +29,7 @@ _ANY_FIXED: Final[Mapping[str, Write]] = {
 }
 _FIXED: Final[Mapping[str, Mapping[str, Write]]] = {
     "openai-chat": {
+        r"request:model(=\?)?": "a-model",
         r"request:(top_p|frequency_penalty|presence_penalty|temperature)": 0.5,
         r"request:top_logprobs": 5,
     },
@@ -41,11 +42,13 @@ _FIXED: Final[Mapping[str, Mapping[str, Write]]] = {
         r"response\.completed:response\.status(=\?)?": "completed",
         r"response\.failed:response\.status(=\?)?": "failed",
         r"response\.incomplete:response\.status(=\?)?": "incomplete",
+        r"request:model(=\?)?": "a-model",
         r"request:(top_p|temperature)": 0.5,
         r"request:top_logprobs": 5,
     },
     "anthropic-messages": {
         r".*:index": 0,
+        r"request:model(=\?)?": "a-model",
         r"request:(top_p|temperature)": 0.5,
     },
     "gemini": {
@@ -86,7 +89,7 @@ def decided(protocol: str, path: str) -> Write:
     return next((patterns[each] for each in patterns if each.fullmatch(path)), _as_it_is)
 
 
-def _complete_chat(event: Event) -> None:
+def _complete_chat(event: Event, _: str) -> None:
     """Give the pieces of calls and of audio what comes with the first piece."""
     for choice in event.get("choices") or []:
         held = choice.get("delta") or choice.get("message") or {}
@@ -117,7 +120,7 @@ _DATA: Final = (
 """Members of a part of Gemini of which it has one."""
 
 
-def _complete_gemini(event: Event) -> None:
+def _complete_gemini(event: Event, form: str) -> None:
     for candidate in event.get("candidates") or []:
         for part in (candidate.get("content") or {}).get("parts") or []:
             _leave_one(part, _DATA)
@@ -131,6 +134,13 @@ def _complete_gemini(event: Event) -> None:
                     piece.setdefault("jsonPath", "$.any")
 
 
+    if form == "answer":
+        if not event.get("candidates"):
+            event["candidates"] = [{"content": {"parts": [{"text": "Hi"}]}}]
+        for candidate in event["candidates"]:
+            candidate.setdefault("finishReason", "STOP")
+
+
 def _leave_one(value: Event, names: Sequence[str]) -> Event:
     """Leave the first of members that exclude each other."""
     for name in [name for name in names if name in value][1:]:
@@ -138,14 +148,16 @@ def _leave_one(value: Event, names: Sequence[str]) -> Event:
     return value
 
 
-def _complete_interaction(event: Event) -> None:
+def _complete_interaction(event: Event, form: str) -> None:
     """Give a whole answer the name by which its clients know it."""
-    if "event_type" not in event:
+    if form == "answer":
         event.setdefault("object", "interaction")
 
 
-def _complete_cohere(event: Event) -> None:
+def _complete_cohere(event: Event, _: str) -> None:
     """Give a content its type, and leave it one text."""
+    if event.get("type") == "message-end":
+        event["delta"] = {"finish_reason": "COMPLETE", **(event.get("delta") or {})}
     held: Any = event
     for name in ("delta", "message", "content"):
         held = held.get(name) if isinstance(held, dict) else None
@@ -157,8 +169,37 @@ def _complete_cohere(event: Event) -> None:
             held["type"] = kind
 
 
-LAWFUL: Final[Mapping[str, Callable[[Event], None]]] = {
+def _complete_response(event: Event, form: str) -> None:
+    """Give a whole answer the status that its error, or what is incomplete, asks for."""
+    if form == "answer":
+        if event.get("error"):
+            event["status"] = "failed"
+        elif event.get("incomplete_details"):
+            event["status"] = "incomplete"
+    if event.get("type") == "response.output_text.annotation.added":
+        event.setdefault("annotation", {"type": "file_path", "file_id": "f", "index": 0})
+
+
+_TOOLS: Final[Mapping[str, Callable[[str], Event]]] = {
+    "openai-chat": lambda name: {"type": "function", "function": {"name": name, "parameters": {}}},
+    "openai-responses": lambda name: {"type": "function", "name": name, "parameters": {}},
+    "anthropic-messages": lambda name: {"name": name, "input_schema": {"type": "object"}},
+}
+
+
+def complete_request(dialect: str, body: Event, _: str) -> None:
+    """Give a request a model of no table, which takes all settings, and the tool that it chooses."""
+    body["model"] = "a-model"
+    chosen: Any = body.get("tool_choice")
+    if chosen is not None or "parallel_tool_calls" in body:
+        held = chosen if isinstance(chosen, dict) else {}
+        name = held.get("name") or (held.get("function") or {}).get("name") or "find"
+        body.setdefault("tools", []).append(_TOOLS[dialect](name))
+
+
+LAWFUL: Final[Mapping[str, Callable[[Event, str], None]]] = {
     "openai-chat": _complete_chat,
+    "openai-responses": _complete_response,
     "mistral": _complete_chat,
     "gemini": _complete_gemini,
     "gemini-interactions": _complete_interaction,

@@ -16,7 +16,7 @@ import deltafold
 from deltafold import ModelError
 from markers_frames import STREAMS
 from markers_judge import Finding, Judge, Result, result_of
-from markers_lawful import LAWFUL, decided
+from markers_lawful import LAWFUL, complete_request, decided
 from markers_requests import of_request
 from markers_sdks import Root
 from markers_values import Marked, Place, Values, marked
@@ -67,16 +67,18 @@ def run(root: Root) -> Run:
 
 def lawful_events(root: Root, values: Values) -> Iterator[tuple[str, Marked]]:
     """Yield the values of a type with their markers, as the protocol allows them."""
-    complete = LAWFUL.get(root.protocol, _as_it_is) if root.form != "request" else _as_it_is
+    complete = LAWFUL.get(root.protocol, _as_it_is)
+    if root.form == "request":
+        complete = partial(complete_request, root.protocol)
     decides = partial(decided, root.protocol)
     for event, shape in root.events():
         for value in values.of(shape, f"{event}:", Place("", root.name)):
             made = marked(value, decides)
-            complete(made.value)
+            complete(made.value, root.form)
             yield event, made
 
 
-def _as_it_is(_: object) -> None:
+def _as_it_is(_value: object, _form: str) -> None:
     """Leave a value as it is."""
 
 

@@ -172,11 +172,14 @@ def _joined(path: str, name: str) -> str:
 
 
 def _tagged(choice: Choice, alternative: Shape, path: str) -> str:
-    records = [shape for shape in choice.alternatives if isinstance(shape, Record)]
-    is_named = isinstance(alternative, Record) and isinstance(alternative.key, tuple)
-    if len(records) > 1 and isinstance(alternative, Record) and not is_named:
-        return f"{path}<{alternative.tag}>"
-    return path
+    """Return the path with the word, or the name, that tells an alternative from the others."""
+    if not isinstance(alternative, Record) or isinstance(alternative.key, tuple):
+        return path
+    tags = [shape.tag for shape in choice.alternatives if isinstance(shape, Record)]
+    if len(tags) < 2:
+        return path
+    tag = alternative.tag
+    return f"{path}<{tag}>" if tags.count(tag) == 1 else f"{path}<{tag} {alternative.name}>"
 
 
 class Marked(NamedTuple):
@@ -240,12 +243,13 @@ def marked(value: Value, decided: Callable[[str], Write]) -> Marked:
 _MARKERS: Final = {
     "string": lambda number: f"mk{number:05}k",
     "base64": lambda number: f"mk{number:05}k",
-    "integer": lambda number: 7_100_000 + number,
-    "number": lambda number: 7_200_000 + number,
+    "integer": lambda number: 7_100_000 + 7 * number,
+    "number": lambda number: 7_200_000 + 7 * number,
     "time": lambda number: f"2031-01-01T{number // 3600:02}:{number // 60 % 60:02}:{number % 60:02}Z",
 }
 """Writers of the marker of a number. Eight letters and digits are valid base64 too. A number that
-may have a fraction has none, as counts of some SDKs are such numbers."""
+may have a fraction has none, as counts of some SDKs are such numbers. No number is the sum of others,
+or one more."""
 
 FOUND: Final = re.compile(r"mk\d{5}k|(?<!\d)7[12]\d{5}(?!\d)|2031-01-01T\d\d:\d\d:\d\dZ")
 """Any marker in a text."""

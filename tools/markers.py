@@ -16,6 +16,7 @@ from pathlib import Path
 
 from markers_accepted import NOISE, settle
 from markers_judge import KINDS
+from markers_losses import LOSSES
 from markers_runs import OUTCOMES, lawful_events, run_all
 from markers_sdks import ROOTS, installed
 from markers_values import Values
@@ -50,7 +51,7 @@ def main() -> int:
     here = installed()
     runs = run_all(root for root in ROOTS if root.sdk in here)
     findings = {finding for run in runs for finding in run.findings if finding.kind in KINDS}
-    settled = settle(findings, NOISE, is_newest=False)
+    settled = settle(findings, [*NOISE, *LOSSES], is_newest=False)
     print(Counter(f"{each.sdk} {each.protocol} {each.kind}" for each in settled.new))
     for row in settled.stale:
         print("stale", row.protocol, row.path)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from markers_judge import LOST, REFUSED, Finding
+from markers_judge import LOST, REFUSED, WRONG_PLACE, Finding
 
 _ANY: Final = r".*"
 
@@ -105,7 +105,12 @@ _REQUEST_ECHO: Final = (
     "instructions|metadata|model|parallel_tool_calls|temperature|tool_choice|tools|top_p|background|"
     "conversation|max_output_tokens|max_tool_calls|previous_response_id|prompt|prompt_cache_key|"
     "prompt_cache_options|prompt_cache_retention|reasoning|safety_identifier|text|top_logprobs|"
-    "truncation|user|image|access_programs"
+    "truncation|user|image|access_programs|store|frequency_penalty|presence_penalty"
+)
+
+_ITEMS: Final = (
+    r"answer:output\[\]|response\.(completed|failed|incomplete):response\.output\[\]|"
+    r"response\.output_item\.(added|done):item"
 )
 
 NOISE: Final = (
@@ -189,6 +194,39 @@ NOISE: Final = (
         "openai-responses",
         r"response\.incomplete:response\.error\..*|response\.failed:response\.incomplete_details\..*",
         "an answer ends for one reason",
+    ),
+    Row(
+        "openai-responses",
+        rf"({_ITEMS})<reasoning>\.content\[\]\.text",
+        "beside a summary, which is the text of the part, the item's state keeps it",
+        kinds=(WRONG_PLACE,),
+    ),
+    Row(
+        "bedrock-converse",
+        r".*\.toolUse\..*",
+        "a call of the server's tool is a part of its provider",
+        kinds=(WRONG_PLACE,),
+    ),
+    Row(
+        "gemini-interactions",
+        r"interaction\.status_update:status",
+        "the last event says how the interaction ended",
+    ),
+    Row(
+        "gemini-interactions",
+        r"answer:(labels|previous_interaction_id|safety_settings)([.\[<].*)?",
+        "repeats the request",
+    ),
+    Row(
+        "gemini-interactions",
+        r"answer:output_(text|audio|image|video)([.\[<].*)?",
+        "made by the client of the steps, not sent by the provider",
+    ),
+    Row(
+        "openai-chat",
+        r"answer:choices\[\]\.text",
+        "the text of another API, of text completions",
+        sdk="together",
     ),
     Row(
         ".*",

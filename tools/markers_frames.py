@@ -144,7 +144,7 @@ def openai_responses(event: Event) -> bytes:
         done = {"type": "response.output_item.done", "output_index": 0, "item": item}
         last = done if kind == "output_item.added" else event
         return _sse(created, added, last, _completed(base, item))
-    name, _, step = kind.rpartition(".")
+    name = kind.rpartition(".")[0]
     value = next(
         (event[key] for key in ("delta", "text", "arguments", "input", "code", "refusal", "part",
                                 "command", "output", "annotation", "diff") if key in event),
@@ -157,10 +157,8 @@ def openai_responses(event: Event) -> bytes:
     if family is not None:
         whole = _item(family, **_PROGRESS[family])
         return _sse(created, _added(whole), event, *_ended(base, whole))
-    if name.startswith("audio"):
-        return _sse(created, event, *_streamed(base, _ITEMS["output_text"]("Hi")))
-    message = f"no frame for response.{kind} ({step})"
-    raise KeyError(message)
+    # Audio, and events that no item belongs to or that are new here.
+    return _sse(created, event, *_streamed(base, _ITEMS["output_text"]("Hi")))
 
 
 def _begun(item: Event) -> Event:
@@ -231,7 +229,8 @@ def anthropic_messages(event: Event) -> bytes:
     if kind == "content_block_start":
         return _sse(start, event, stop, ended, last)
     if kind == "content_block_delta":
-        block = _BLOCKS[event["delta"]["type"]]
+        extended = event["delta"]["type"]
+        block = _BLOCKS.get(extended, {"type": extended.removesuffix("_delta")})
         begun = {"type": "content_block_start", "index": 0, "content_block": block}
         return _sse(start, begun, event, stop, ended, last)
     if kind == "content_block_stop":
@@ -323,6 +322,11 @@ def cohere_chat(event: Event) -> bytes:
         "index": 0,
         "delta": {"message": {"content": {"text": "Hi"}}},
     }
+
+    def more_of(begun: Event) -> tuple[Event, ...]:
+        piece = {"thinking" if begun.get("type") == "thinking" else "text": "Hi"}
+        return ({**more, "delta": {"message": {"content": piece}}},)
+
     stop = {"type": "content-end", "index": 0}
     call = {"id": "f_1", "type": "function", "function": {"name": "find", "arguments": ""}}
     called_start = {
@@ -340,10 +344,11 @@ def cohere_chat(event: Event) -> bytes:
     for name in ("delta", "message", "content"):
         delta = (delta or {}).get(name)
     thinks = isinstance(delta, dict) and "thinking" in delta
+    is_empty = isinstance(delta, dict) and "text" not in delta and "thinking" not in delta
     kind = event["type"]
     streams: Mapping[str, tuple[Event, ...]] = {
         "message-start": (event, text, more, stop, end),
-        "content-start": (start, event, stop, end),
+        "content-start": (start, event, *(more_of(delta) if is_empty else ()), stop, end),
         "content-delta": (start, content("thinking") if thinks else text, event, stop, end),
         "content-end": (start, text, more, event, end),
         "tool-plan-delta": (start, event, called_start, called_stop, called),
@@ -353,9 +358,8 @@ def cohere_chat(event: Event) -> bytes:
         "citation-start": (start, text, more, event, {"type": "citation-end", "index": 0}, stop, end),
         "citation-end": (start, text, more, cited, event, stop, end),
         "message-end": (start, text, more, stop, event),
-        "debug": (start, event, text, more, stop, end),
     }
-    return _sse(*streams[kind])
+    return _sse(*streams.get(kind, (start, event, text, more, stop, end)))
 
 
 def bedrock_converse(event: Event) -> bytes:
@@ -365,7 +369,7 @@ def bedrock_converse(event: Event) -> bytes:
     stop = {"contentBlockStop": {"contentBlockIndex": 0}}
     last = {"messageStop": {"stopReason": "end_turn"}}
     (kind,) = event
-    if kind not in _BEDROCK:
+    if kind.endswith("Exception"):
         return _frames(start, more) + event_stream.exception(kind, event[kind])
     if kind == "contentBlockDelta" and "toolUse" in (event[kind].get("delta") or {}):
         call = {"toolUse": {"toolUseId": "call_1", "name": "find"}}
@@ -380,13 +384,7 @@ def bedrock_converse(event: Event) -> bytes:
         "messageStop": (start, more, stop, event),
         "metadata": (start, more, stop, last, event),
     }
-    return _frames(*streams[kind])
-
-
-_BEDROCK: Final = (
-    "messageStart", "contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStop",
-    "metadata",
-)  # fmt: skip
+    return _frames(*streams.get(kind, (start, event, more, stop, last)))
 
 
 def _frames(*events: Event) -> bytes:

@@ -89,9 +89,17 @@ def decided(protocol: str, path: str) -> Write:
     return next((patterns[each] for each in patterns if each.fullmatch(path)), _as_it_is)
 
 
-def _complete_chat(event: Event, _: str) -> None:
-    """Give the pieces of calls and of audio what comes with the first piece."""
+def _complete_chat(event: Event, form: str) -> None:
+    """Give the pieces of calls and of audio what comes with the first piece, and counts theirs."""
+    _count(event.get("usage"), "prompt_tokens", "completion_tokens")
+    if event.get("error"):  # nothing comes beside an error but the end of the choice
+        end = {"index": 0, "delta": {"content": ""}, "finish_reason": "error"}
+        kept = {name: event[name] for name in ("id", "model", "error") if name in event}
+        event.clear()
+        event.update(kept, choices=[end])
     for choice in event.get("choices") or []:
+        if form == "answer" and not choice.get("message"):
+            choice["message"] = {"role": "assistant", "content": "Hi"}
         held = choice.get("delta") or choice.get("message") or {}
         for call in held.get("tool_calls") or []:
             call.setdefault("id", "call_1")
@@ -101,6 +109,8 @@ def _complete_chat(event: Event, _: str) -> None:
             held["function_call"].setdefault("name", "find")
             if "tool_calls" in held:  # the newer form of the same
                 del held["function_call"]
+        if "reasoning_content" in held:  # another name of the same
+            held.pop("reasoning", None)
         if isinstance(held.get("audio"), dict):
             held["audio"].setdefault("data", "aGk=")
 
@@ -134,11 +144,23 @@ def _complete_gemini(event: Event, form: str) -> None:
                     piece.setdefault("jsonPath", "$.any")
 
 
+    _count(event.get("usageMetadata"), "promptTokenCount", "candidatesTokenCount")
     if form == "answer":
         if not event.get("candidates"):
             event["candidates"] = [{"content": {"parts": [{"text": "Hi"}]}}]
         for candidate in event["candidates"]:
             candidate.setdefault("finishReason", "STOP")
+    for candidate in event.get("candidates") or []:
+        if "topCandidates" in candidate.get("logprobsResult", {}):
+            chosen = {"token": "Hi", "tokenId": 1, "logProbability": -1}
+            candidate["logprobsResult"].setdefault("chosenCandidates", [chosen])
+
+
+def _count(usage: Any, *names: str) -> None:  # noqa: ANN401 - JSON
+    """Give a record of counts those that every record has."""
+    if isinstance(usage, dict):
+        for name in names:
+            usage.setdefault(name, 1)
 
 
 def _leave_one(value: Event, names: Sequence[str]) -> Event:
@@ -148,8 +170,20 @@ def _leave_one(value: Event, names: Sequence[str]) -> Event:
     return value
 
 
+def _leave_one_source(value: Any) -> None:  # noqa: ANN401 - JSON
+    """Leave each medium its data or its address."""
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        _leave_one_source(inner)
+    if isinstance(value, dict):
+        _leave_one(value, ("data", "uri"))
+
+
 def _complete_interaction(event: Event, form: str) -> None:
-    """Give a whole answer the name by which its clients know it."""
+    """Give a whole answer the name by which its clients know it, and counts theirs."""
+    _leave_one_source(event)
+    held = event.get("interaction", event)
+    for usage in (held.get("usage"), held.get("step_usage"), (event.get("metadata") or {}).get("total_usage")):
+        _count(usage, "total_input_tokens", "total_output_tokens")
     if form == "answer":
         event.setdefault("object", "interaction")
 
@@ -158,6 +192,12 @@ def _complete_cohere(event: Event, _: str) -> None:
     """Give a content its type, and leave it one text."""
     if event.get("type") == "message-end":
         event["delta"] = {"finish_reason": "COMPLETE", **(event.get("delta") or {})}
+    message: Any = (event.get("delta") or event).get("message")
+    calls: Any = message.get("tool_calls") if isinstance(message, dict) else None
+    for call in calls if isinstance(calls, list) else [calls] if calls else []:
+        if event.get("type") != "tool-call-delta":
+            call.setdefault("id", "call_1")
+            call["function"] = {"name": "find", **(call.get("function") or {})}
     held: Any = event
     for name in ("delta", "message", "content"):
         held = held.get(name) if isinstance(held, dict) else None

@@ -15,7 +15,7 @@ from typing import Final
 
 TEXT: Final = r"parts\[text\]\.payload\.text"
 THINKING: Final = r"parts\[thinking\]\.payload\.text"
-ARGUMENTS: Final = r"parts\[tool_call\]\.payload\.arguments.*"
+ARGUMENTS: Final = r"parts\[tool_call\]\.payload\.(arguments.*|rawArgsText)"
 NAME: Final = r"parts\[tool_call\]\.payload\.toolName"
 CALL_ID: Final = r"parts\[tool_call\]\.payload\.toolCallId"
 USAGE: Final = r"meta\.usage\.(?!details|cost)\w+"
@@ -56,14 +56,14 @@ _PLACES: Final[Mapping[str, Mapping[str, str]]] = {
         FAILURE: r"error:message|(answer:|response\.failed:response\.)error\.message",
     },
     "anthropic-messages": {
-        TEXT: r"(answer:content\[\]|content_block_start:content_block)<text>\.text|"
+        TEXT: r"(answer:content\[\]|message_start:message\.content\[\]|content_block_start:content_block)<text>\.text|"
         r"content_block_delta:delta<text_delta>\.text",
-        THINKING: r"(answer:content\[\]|content_block_start:content_block)<thinking>\.thinking|"
+        THINKING: r"(answer:content\[\]|message_start:message\.content\[\]|content_block_start:content_block)<thinking>\.thinking|"
         r"content_block_delta:delta<thinking_delta>\.thinking",
-        ARGUMENTS: r"(answer:content\[\]|content_block_start:content_block)<tool_use>\.input\..*|"
+        ARGUMENTS: r"(answer:content\[\]|message_start:message\.content\[\]|content_block_start:content_block)<tool_use>\.input\..*|"
         r"content_block_delta:delta<input_json_delta>\.partial_json",
-        NAME: r"(answer:content\[\]|content_block_start:content_block)<tool_use>\.name",
-        CALL_ID: r"(answer:content\[\]|content_block_start:content_block)<tool_use>\.id",
+        NAME: r"(answer:content\[\]|message_start:message\.content\[\]|content_block_start:content_block)<tool_use>\.name",
+        CALL_ID: r"(answer:content\[\]|message_start:message\.content\[\]|content_block_start:content_block)<tool_use>\.id",
         USAGE: r"(answer:|message_start:message\.|message_delta:)usage\..*",
     },
     "gemini": {

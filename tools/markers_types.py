@@ -62,6 +62,7 @@ class Member:
 
     shape: "Shape"
     is_required: bool
+    is_nullable: bool = False
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,11 @@ class Record:
     def members(self) -> Mapping[str, Member]:
         """Members by their names on the wire."""
         return self.read()
+
+    @property
+    def full_name(self) -> str:
+        """Name of the class with its module; two classes of an SDK may have one name."""
+        return f"{self.key.__module__}.{self.name}" if isinstance(self.key, type) else self.name
 
     @property
     def tag(self) -> str:
@@ -192,6 +198,13 @@ def is_absent(hint: object) -> bool:
     return name.startswith("Unknown") and "raw" in getattr(hint, "model_fields", ())
 
 
+def is_nullable(hint: object) -> bool:
+    """Return whether a member may be null."""
+    hint = unwrapped(hint)
+    is_union = get_origin(hint) in {Union, types.UnionType}
+    return hint is type(None) or (is_union and any(map(is_nullable, get_args(hint))))
+
+
 def choice_of(shapes: Iterable[Shape]) -> Shape:
     """Return a choice; the words of all literals are one alternative."""
     words: dict[str | int | bool, None] = {}
@@ -223,13 +236,19 @@ def members_of(hint: object) -> Mapping[str, Member]:
         required = cast("Any", hint).__required_keys__
         # The interpreter does not see `Required` in annotations that are strings.
         return {
-            name: Member(shape_of(value), name in required or get_origin(value) is Required)
+            name: Member(
+                shape_of(value),
+                name in required or get_origin(value) is Required,
+                is_nullable(value),
+            )
             for name, value in hints.items()
         }
     model = cast("type[pydantic.BaseModel]", hint)
     model.model_rebuild()
     found = {
-        wire_name(name, info): Member(shape_of(info.annotation), info.is_required())
+        wire_name(name, info): Member(
+            shape_of(info.annotation), info.is_required(), is_nullable(info.annotation)
+        )
         for name, info in model.model_fields.items()
     }
     for name, member in found.items():

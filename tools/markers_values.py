@@ -45,6 +45,8 @@ class Place(NamedTuple):
     member: str
 
 
+_USUAL: Final = "completed"
+"""Word that a value has where its list has it: other states of an item leave members out."""
 UNKNOWN: Final = "=?"
 """End of the path of a word that the SDK does not list."""
 
@@ -67,10 +69,9 @@ class Values:
             return {"any": Leaf(f"{path}.any", "string")} if shape.kind == "any" else Leaf(
                 path, shape.kind
             )
-        self._saw(place, repr(shape.values[0]))
-        if len(shape.values) == 1:
-            return shape.values[0]
-        return Leaf(path, "word", shape.values[0])
+        word = _USUAL if _USUAL in shape.values else shape.values[0]
+        self._saw(place, repr(word))
+        return word if len(shape.values) == 1 else Leaf(path, "word", word)
 
     def _saw(self, place: Place, leaf: str) -> None:
         self.made.add((place.record, place.member, leaf))
@@ -89,10 +90,12 @@ class Values:
             finite = [each for each in shape.alternatives if not _is_above(each, above)]
             alternative = [*finite, *shape.alternatives][0]
             return self._least(alternative, _tagged(shape, alternative, path), place, above)
-        self._saw(place, shape.name)
+        self._saw(place, shape.full_name)
         return {
-            name: self._least(
-                member.shape, _joined(path, name), Place(shape.name, name), (*above, shape.key)
+            name: None
+            if member.is_nullable
+            else self._least(
+                member.shape, _joined(path, name), Place(shape.full_name, name), (*above, shape.key)
             )
             for name, member in shape.members.items()
             if member.is_required
@@ -109,10 +112,10 @@ class Values:
             return self._full(alternative, _tagged(shape, alternative, path), place, above)
         if not isinstance(shape, Record) or shape.key in above:
             return self._least(shape, path, place, above)
-        self._saw(place, shape.name)
+        self._saw(place, shape.full_name)
         return {
             name: self._full(
-                member.shape, _joined(path, name), Place(shape.name, name), (*above, shape.key)
+                member.shape, _joined(path, name), Place(shape.full_name, name), (*above, shape.key)
             )
             for name, member in shape.members.items()
         }
@@ -153,7 +156,7 @@ class Values:
         least = self._least(shape, path, place, above)
         assert isinstance(least, dict)
         for name, member in shape.members.items():
-            inner = Place(shape.name, name)
+            inner = Place(shape.full_name, name)
             for value in self._varied(
                 member.shape, _joined(path, name), inner, (*above, shape.key)
             ):

@@ -7,7 +7,7 @@ so, and is counted by itself.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
 from typing import Final, NamedTuple
 
@@ -27,7 +27,6 @@ class Row:
         is_loss: whether something is lost that a caller could want.
         sdk: pattern of the packages.
         seen: pattern within the place, the warning or the error.
-        is_of_newest: whether only the newest packages have the member.
     """
 
     def __init__(
@@ -40,7 +39,6 @@ class Row:
         is_loss: bool = False,
         sdk: str = _ANY,
         seen: str = "",
-        is_of_newest: bool = False,
     ) -> None:
         self.protocol = protocol
         self.path = path
@@ -49,11 +47,15 @@ class Row:
         self.is_loss = is_loss
         self.sdk = sdk
         self.seen = seen
-        self.is_of_newest = is_of_newest
 
     @cached_property
     def _patterns(self) -> tuple[re.Pattern[str], ...]:
         return tuple(map(re.compile, (self.sdk, self.protocol, self.path, self.seen)))
+
+    def is_about(self, walked: Iterable[tuple[str, str]]) -> bool:
+        """Return whether the row is about one of these packages and protocols."""
+        sdk, protocol, _, _ = self._patterns
+        return any(sdk.fullmatch(each) and protocol.fullmatch(its) for each, its in walked)
 
     def accepts(self, finding: Finding) -> bool:
         """Return whether the row is about this finding."""
@@ -82,8 +84,16 @@ class Settled(NamedTuple):
     stale: list[Row]
 
 
-def settle(findings: Iterable[Finding], rows: Sequence[Row], *, is_newest: bool) -> Settled:
-    """Compare the findings with the rows; each finding belongs to the first row that accepts it."""
+def settle(
+    findings: Iterable[Finding], rows: Sequence[Row], walked: Collection[tuple[str, str]]
+) -> Settled:
+    """Compare the findings with the rows; each finding belongs to the first row that accepts it.
+
+    Args:
+        findings: the findings.
+        rows: the rows.
+        walked: package and protocol of the types that were walked; rows of others are not stale.
+    """
     counts = dict.fromkeys(rows, 0)
     new: list[Finding] = []
     for finding in sorted(findings):
@@ -92,7 +102,7 @@ def settle(findings: Iterable[Finding], rows: Sequence[Row], *, is_newest: bool)
             new.append(finding)
         else:
             counts[row] += 1
-    stale = [row for row, count in counts.items() if not count and is_newest >= row.is_of_newest]
+    stale = [row for row, count in counts.items() if not count and row.is_about(walked)]
     return Settled(
         new,
         {row: count for row, count in counts.items() if count and not row.is_loss},
@@ -113,7 +123,7 @@ _ITEMS: Final = (
     r"response\.output_item\.(added|done):item"
 )
 
-NOISE: Final = (
+ACCEPTED: Final = (
     Row(_ANY, r".*[.:](obfuscation|p)", "filling against a reader of lengths"),
     Row(_ANY, r".*[.:]object", "the name of the type, the same in all answers"),
     Row("openai-responses", r".*:sequence_number", "the number of the event"),

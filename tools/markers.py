@@ -1,7 +1,7 @@
 """Markers in every member that a provider may send, and what the library makes of them.
 
     python tools/markers.py                    checks against the installed SDKs
-    python tools/markers.py --newest           checks against the newest SDKs, and the names of models
+    python tools/markers.py --newest           checks against the newest SDKs, and their models
     python tools/markers.py --docs FILE        writes the report
     python tools/markers.py --losses FILE      writes each member that is lost
     python tools/markers.py --show PATTERN     shows the events that lose a path, and their results

@@ -241,7 +241,7 @@ ACCEPTED: Final = (
     Row(
         ".*",
         r"request:.*",
-        "a word that the API does not list, where the library has a closed list: the error names it",
+        "a word that is not listed, where the library has a closed list: the error names it",
         kinds=(REFUSED,),
         seen="literal_error",
     ),

@@ -12,10 +12,21 @@ import typing
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
-from typing import Annotated, Any, Final, Literal, Union, cast, get_args, get_origin
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    Literal,
+    NotRequired,
+    Required,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+)
 
 import pydantic
-from typing_extensions import NotRequired, Required, TypeAliasType, get_type_hints, is_typeddict
+from typing_extensions import TypeAliasType, get_type_hints, is_typeddict
 
 from markers_sdks import Root
 
@@ -51,9 +62,11 @@ def alternatives(hint: Any) -> Iterator[Any]:  # noqa: ANN401 - any type
 
 def _is_no_alternative(hint: object) -> bool:
     name = str(getattr(hint, "__name__", ""))
-    is_unknown = name.startswith("Unknown") and hasattr(hint, "model_fields") and "raw" in cast(
-        "Any", hint
-    ).model_fields
+    is_unknown = (
+        name.startswith("Unknown")
+        and hasattr(hint, "model_fields")
+        and "raw" in cast("Any", hint).model_fields
+    )
     return hint is type(None) or name in _UNKNOWN or is_unknown
 
 
@@ -143,5 +156,3 @@ def not_made(root: Root, made: Iterable[tuple[str, str, str]]) -> list[str]:
         for name, number in sorted(wanted.items())
         if counts[name] != number
     ]
-
-

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 
 import event_stream
 
-Event: TypeAlias = "dict[str, Any]"
+Event: TypeAlias = dict[str, Any]
 
 
 def _sse(*events: Event, name: str = "type") -> bytes:
@@ -33,7 +33,9 @@ def openai_chat(event: Event) -> bytes:
     """Put a chunk into a stream of Chat Completions; text is before it, or after it."""
     if "error" in event and not event.get("choices"):
         return _one(event)
-    shared = {name: event[name] for name in ("id", "model", "created", "object") if name in event}
+    shared: Event = {
+        name: event[name] for name in ("id", "model", "created", "object") if name in event
+    }
     choices = event.get("choices") or []
 
     def chunk(delta: Event, reason: str | None = None) -> Event:
@@ -99,7 +101,8 @@ _ITEMS: Final[Mapping[str, Callable[[Any], Event]]] = {
 
 
 def _first(value: Any) -> Event:  # noqa: ANN401 - any JSON
-    return value[0] if isinstance(value, list) else value
+    first: Event = value[0] if isinstance(value, list) else value
+    return first
 
 
 def _item(kind: str, **members: object) -> Event:
@@ -110,7 +113,7 @@ def _message(part: object) -> Event:
     return _item("message", role="assistant", content=[part])
 
 
-_PROGRESS: Final = {
+_PROGRESS: Final[Mapping[str, Event]] = {
     "image_generation_call": {"result": "aGk="},
     "web_search_call": {"action": {"type": "search", "query": "q"}},
     "file_search_call": {"queries": ["q"], "results": None},
@@ -131,9 +134,7 @@ def openai_responses(event: Event) -> bytes:
     else:
         base = {"id": "resp_1", "model": "gpt-5.5"}
     created = {"type": "response.created", "response": _response(base, "in_progress", [])}
-    if kind == "error":
-        return _sse(created, event)
-    if kind in {"completed", "failed", "incomplete"}:
+    if kind in {"error", "completed", "failed", "incomplete"}:
         return _sse(created, event)
     if isinstance(response, dict):
         first = () if kind in {"created", "queued"} else (created,)
@@ -144,27 +145,31 @@ def openai_responses(event: Event) -> bytes:
         done = {"type": "response.output_item.done", "output_index": 0, "item": item}
         last = done if kind == "output_item.added" else event
         return _sse(created, added, last, _completed(base, item))
+    whole = _item_of(kind, event)
+    if whole is None:  # audio, and events that no item belongs to or that are new here
+        return _sse(created, event, *_streamed(base, _ITEMS["output_text"]("Hi")))
+    return _sse(created, _added(_begun(whole)), event, *_ended(base, whole))
+
+
+_VALUES: Final = (
+    "delta", "text", "arguments", "input", "code", "refusal", "part", "command", "output",
+    "annotation", "diff",
+)  # fmt: skip
+"""Members of an event that hold a piece of an item."""
+
+
+def _item_of(kind: str, event: Event) -> Event | None:
+    """Return the finished item that an event is about."""
     name = kind.rpartition(".")[0]
-    value = next(
-        (event[key] for key in ("delta", "text", "arguments", "input", "code", "refusal", "part",
-                                "command", "output", "annotation", "diff") if key in event),
-        None,
-    )  # fmt: skip
     if name in _ITEMS:
-        whole = _ITEMS[name](value)
-        return _sse(created, _added(_begun(whole)), event, *_ended(base, whole))
+        return _ITEMS[name](next((event[key] for key in _VALUES if key in event), None))
     family = next((item for item in _PROGRESS if kind.startswith(item)), None)
-    if family is not None:
-        whole = _item(family, **_PROGRESS[family])
-        return _sse(created, _added(whole), event, *_ended(base, whole))
-    # Audio, and events that no item belongs to or that are new here.
-    return _sse(created, event, *_streamed(base, _ITEMS["output_text"]("Hi")))
+    return None if family is None else _item(family, **_PROGRESS[family])
 
 
 def _begun(item: Event) -> Event:
     """Return an item before its pieces."""
-    streamed: Event = {"content": [], "summary": [], "arguments": "", "input": "", "code": ""}
-    streamed["output"] = []
+    streamed: Event = {"content": [], "summary": [], "output": [], "arguments": "", "input": ""}
     begun = {name: streamed.get(name, value) for name, value in item.items()}
     if "action" in begun:
         begun["action"] = {"commands": []}
@@ -223,23 +228,18 @@ def anthropic_messages(event: Event) -> bytes:
     stop = {"type": "content_block_stop", "index": 0}
     ended = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {}}
     last = {"type": "message_stop"}
-    kind = event["type"]
-    if kind == "message_start":
-        return _sse(event, *text, stop, ended, last)
-    if kind == "content_block_start":
-        return _sse(start, event, stop, ended, last)
-    if kind == "content_block_delta":
-        extended = event["delta"]["type"]
-        block = _BLOCKS.get(extended, {"type": extended.removesuffix("_delta")})
-        begun = {"type": "content_block_start", "index": 0, "content_block": block}
-        return _sse(start, begun, event, stop, ended, last)
-    if kind == "content_block_stop":
-        return _sse(start, *text, event, ended, last)
-    if kind == "message_delta":
-        return _sse(start, *text, stop, event, last)
-    if kind == "message_stop":
-        return _sse(start, *text, stop, ended, event)
-    return _sse(start, event)
+    extended = (event.get("delta") or {}).get("type", "text_delta")
+    block = _BLOCKS.get(extended, {"type": extended.removesuffix("_delta")})
+    begun = {"type": "content_block_start", "index": 0, "content_block": block}
+    streams: Mapping[str, tuple[Event, ...]] = {
+        "message_start": (event, *text, stop, ended, last),
+        "content_block_start": (start, event, stop, ended, last),
+        "content_block_delta": (start, begun, event, stop, ended, last),
+        "content_block_stop": (start, *text, event, ended, last),
+        "message_delta": (start, *text, stop, event, last),
+        "message_stop": (start, *text, stop, ended, event),
+    }
+    return _sse(*streams.get(event["type"], (start, event, *text, stop, ended, last)))
 
 
 def gemini(event: Event) -> bytes:
@@ -269,9 +269,12 @@ _STEPS: Final[Mapping[str, str]] = {
 def gemini_interactions(event: Event) -> bytes:
     """Put an event of the Interactions API into its stream."""
     held = event.get("interaction") or {}
-    base = {"id": "v1_a", "model": "gemini-3-pro", "object": "interaction"}
+    base: Event = {"id": "v1_a", "model": "gemini-3-pro", "object": "interaction"}
     base = {name: held.get(name, event.get(f"interaction_{name}", base[name])) for name in base}
-    created = {"event_type": "interaction.created", "interaction": {**base, "status": "in_progress"}}
+    created = {
+        "event_type": "interaction.created",
+        "interaction": {**base, "status": "in_progress"},
+    }
     completed = {
         "event_type": "interaction.completed",
         "interaction": {**base, "status": "completed"},
@@ -282,6 +285,7 @@ def gemini_interactions(event: Event) -> bytes:
     )
     stop = {"event_type": "step.stop", "index": 0}
     kind = event["event_type"]
+    events: tuple[Event, ...]
     if kind == "interaction.created":
         events = (event, *text, stop, completed)
     elif kind == "interaction.completed":
@@ -340,6 +344,7 @@ def cohere_chat(event: Event) -> bytes:
         "index": 0,
         "delta": {"message": {"citations": {"start": 0, "end": 2, "text": "Hi", "sources": []}}},
     }
+    cited_end = {"type": "citation-end", "index": 0}
     delta: Any = event
     for name in ("delta", "message", "content"):
         delta = (delta or {}).get(name)
@@ -355,7 +360,15 @@ def cohere_chat(event: Event) -> bytes:
         "tool-call-start": (start, event, called_stop, called),
         "tool-call-delta": (start, called_start, event, called_stop, called),
         "tool-call-end": (start, called_start, event, called),
-        "citation-start": (start, text, more, event, {"type": "citation-end", "index": 0}, stop, end),
+        "citation-start": (
+            start,
+            text,
+            more,
+            event,
+            cited_end,
+            stop,
+            end,
+        ),
         "citation-end": (start, text, more, cited, event, stop, end),
         "message-end": (start, text, more, stop, event),
     }

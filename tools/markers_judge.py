@@ -1,7 +1,7 @@
 """Judgement of what became of the markers of one event, request or answer.
 
-In: a value with markers, and what the library made of it, as JSON with its warnings.  Out: findings:
-members that are lost, with or without a warning, members in a wrong place, and unknown events.
+In: a value with markers, and what the library made of it, as JSON with its warnings.  Out: the
+findings: members that are lost, with or without a warning, or in a wrong place, unknown events.
 
 Laws: a marker is kept where it is anywhere in the result. A word or a boolean is kept where the
 results of two values differ. Every finding has the path of its member.
@@ -136,7 +136,7 @@ class Judge:
         self,
         path: str,
         where: list[str] | None,
-        is_said: bool,  # noqa: FBT001 - whether a warning holds the marker
+        is_said: bool,
         warnings: Sequence[Mapping[str, Any]],
     ) -> None:
         if where is None:
@@ -154,7 +154,7 @@ class Judge:
             self._found(WRONG_PLACE, path, wrong)
 
     def finish(self, declared: Iterable[str]) -> None:
-        """Compare the words and the booleans of each member, and name members that were not sent."""
+        """Compare the words and booleans of each member, and name members that were not sent."""
         for path in {*declared} - self.seen:
             self._found(NOT_SENT, path)
         for path, results in self._compared.items():
@@ -181,7 +181,13 @@ def _GENERIC(place: str) -> bool:  # noqa: N802
 
 
 _NAMING: Final = frozenset(
-    ("unread_member", "unread_logprobs", "setting_dropped", "setting_changed", "annotations_dropped")
+    (
+        "unread_member",
+        "unread_logprobs",
+        "setting_dropped",
+        "setting_changed",
+        "annotations_dropped",
+    )
 )
 """Codes of the warnings and notes that name a member which is not kept."""
 

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 
 from markers_values import Json, Write
 
-Event: TypeAlias = "dict[str, Any]"
+Event: TypeAlias = dict[str, Any]
 
 
 def _json_text(marker: Json) -> Json:
@@ -94,7 +94,7 @@ def _complete_chat(event: Event, form: str) -> None:
     _count(event.get("usage"), "prompt_tokens", "completion_tokens")
     if event.get("error"):  # nothing comes beside an error but the end of the choice
         end = {"index": 0, "delta": {"content": ""}, "finish_reason": "error"}
-        kept = {name: event[name] for name in ("id", "model", "error") if name in event}
+        kept: Event = {name: event[name] for name in ("id", "model", "error") if name in event}
         event.clear()
         event.update(kept, choices=[end])
     for choice in event.get("choices") or []:
@@ -131,29 +131,30 @@ _DATA: Final = (
 
 
 def _complete_gemini(event: Event, form: str) -> None:
-    for candidate in event.get("candidates") or []:
-        for part in (candidate.get("content") or {}).get("parts") or []:
-            _leave_one(part, _DATA)
-            if not any(name in part for name in _DATA):
-                part["text"] = "Hi"
-            call = part.get("functionCall")
-            if isinstance(call, dict):
-                call.setdefault("name", "find")
-                for piece in _leave_one(call, ("args", "partialArgs")).get("partialArgs", ()):
-                    _leave_one(piece, ("stringValue", "numberValue", "boolValue", "nullValue"))
-                    piece.setdefault("jsonPath", "$.any")
-
-
+    """Leave a part one datum, and give a candidate what comes with its members."""
     _count(event.get("usageMetadata"), "promptTokenCount", "candidatesTokenCount")
-    if form == "answer":
-        if not event.get("candidates"):
-            event["candidates"] = [{"content": {"parts": [{"text": "Hi"}]}}]
-        for candidate in event["candidates"]:
-            candidate.setdefault("finishReason", "STOP")
+    if form == "answer" and not event.get("candidates"):
+        event["candidates"] = [{"content": {"parts": [{"text": "Hi"}]}}]
     for candidate in event.get("candidates") or []:
+        if form == "answer":
+            candidate.setdefault("finishReason", "STOP")
         if "topCandidates" in candidate.get("logprobsResult", {}):
             chosen = {"token": "Hi", "tokenId": 1, "logProbability": -1}
             candidate["logprobsResult"].setdefault("chosenCandidates", [chosen])
+        for part in (candidate.get("content") or {}).get("parts") or []:
+            _complete_part(part)
+
+
+def _complete_part(part: Event) -> None:
+    _leave_one(part, _DATA)
+    if not any(name in part for name in _DATA):
+        part["text"] = "Hi"
+    call = part.get("functionCall")
+    if isinstance(call, dict):
+        call.setdefault("name", "find")
+        for piece in _leave_one(call, ("args", "partialArgs")).get("partialArgs", ()):
+            _leave_one(piece, ("stringValue", "numberValue", "boolValue", "nullValue"))
+            piece.setdefault("jsonPath", "$.any")
 
 
 def _count(usage: Any, *names: str) -> None:  # noqa: ANN401 - JSON
@@ -172,18 +173,24 @@ def _leave_one(value: Event, names: Sequence[str]) -> Event:
 
 def _leave_one_source(value: Any) -> None:  # noqa: ANN401 - JSON
     """Leave each medium its data or its address."""
-    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        _leave_one_source(inner)
     if isinstance(value, dict):
         _leave_one(value, ("data", "uri"))
+        value = [*value.values()]
+    if isinstance(value, list):
+        for inner in value:
+            _leave_one_source(inner)
+
+
+_USAGES: Final = ("usage", "step_usage", "total_usage")
 
 
 def _complete_interaction(event: Event, form: str) -> None:
     """Give a whole answer the name by which its clients know it, and counts theirs."""
     _leave_one_source(event)
     held = event.get("interaction", event)
-    for usage in (held.get("usage"), held.get("step_usage"), (event.get("metadata") or {}).get("total_usage")):
-        _count(usage, "total_input_tokens", "total_output_tokens")
+    for holder in (held, event.get("metadata") or {}):
+        for name in _USAGES:
+            _count(holder.get(name), "total_input_tokens", "total_output_tokens")
     if form == "answer":
         event.setdefault("object", "interaction")
 
@@ -228,7 +235,7 @@ _TOOLS: Final[Mapping[str, Callable[[str], Event]]] = {
 
 
 def complete_request(dialect: str, body: Event, _: str) -> None:
-    """Give a request a model of no table, which takes all settings, and the tool that it chooses."""
+    """Give a request the tool that it chooses, and a model that takes all settings."""
     body["model"] = "a-model"
     chosen: Any = body.get("tool_choice")
     if chosen is not None or "parallel_tool_calls" in body:

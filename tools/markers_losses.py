@@ -35,21 +35,31 @@ LOSSES: Final = (
     _loss("bedrock-converse", r"contentBlockStart:.*\.start\.image\.format"),
     _loss("bedrock-converse", r"modelStreamErrorException:.*\.original(Message|StatusCode)"),
     _loss("cohere-chat", r"(answer:logprobs\[\]|content-delta:logprobs)\..*"),
-    _loss("cohere-chat", r"answer:message\.citations\[\].*", "a citation without a text to hold it"),
+    _loss("cohere-chat", r"answer:message\.citations\[\].*", "a citation without a text"),
     _loss("cohere-chat", r"(answer|message-end):(delta\.)?usage\.billed_units\..*"),
     _loss("cohere-chat", r"(message-end:id|message-end:delta\.error|debug:prompt)"),
-    _loss("gemini", r"\w+:candidates\[\]\.(avgLogprobs|continuationToken|finishMessage|tokenCount)"),
+    _loss(
+        "gemini", r"\w+:candidates\[\]\.(avgLogprobs|continuationToken|finishMessage|tokenCount)"
+    ),
     _loss("gemini", r"\w+:candidates\[\]\.logprobsResult\..*"),
     _loss("gemini", r"\w+:(candidates\[\]|promptFeedback)\.safetyRatings\[\]\..*"),
     _loss("gemini", r"\w+:(createTime|modelStatus\..*)"),
     _loss("gemini", r"\w+:promptFeedback\.blockReason(Message)?"),
-    _loss("gemini-interactions", r"[\w.]+:.*\.annotations\[\]<.*", "annotations of a thought's summary"),
+    _loss(
+        "gemini-interactions",
+        r"[\w.]+:.*\.annotations\[\]<.*",
+        "annotations of a thought's summary",
+    ),
     _loss("gemini-interactions", r"[\w.]+:.*<thought>\.summary\[\]<image>\..*"),
     _loss("gemini-interactions", r"[\w.]+:(\w+\.)?(\w+_)?usage\..*_by_modality\[\]\..*"),
     _loss("gemini-interactions", r"[\w.]+:(\w+\.)?(\w+_)?usage\.grounding_tool_count\[\]\..*"),
     _loss("gemini-interactions", r"[\w.]+:(\w+\.)?(\w+_)?usage\.(initial_input|total)_tokens"),
     _loss("gemini-interactions", r"step\.stop:step_usage\..*"),
-    _loss("gemini-interactions", r"(answer:|interaction\.\w+:(interaction\.)?)continuation_(token|ids\[\])"),
+    _loss(
+        "gemini-interactions",
+        r"(answer:|interaction\.\w+:(interaction\.)?)"
+        r"continuation_(token|ids\[\])",
+    ),
     _loss(
         "gemini-interactions",
         r"(answer:|interaction\.completed:interaction\.)(created|updated|agent|service_tier|errors.*)",
@@ -62,14 +72,18 @@ LOSSES: Final = (
     _loss("mistral", r"\w+:choices\[\]\.logprobs\.content\[\]\.top_logprobs\[\]\.token_id"),
     _loss("openai-chat", r"answer:(mcp_list_tools|usage_breakdown).*", sdk="groq"),
     _loss("openai-chat", r"\w+:openrouter_metadata\..*", sdk="openrouter"),
-    _loss("openai-chat", r"answer:choices\[\]\.message\.(content\[\]|model|name).*", sdk="openrouter"),
+    _loss(
+        "openai-chat", r"answer:choices\[\]\.message\.(content\[\]|model|name).*", sdk="openrouter"
+    ),
     _loss("openai-chat", r"chunk:(alignment|error\.metadata).*", sdk="openrouter"),
     _loss("openai-chat", r"\w+:(warnings|prompt|choices).*", sdk="together"),
     _loss("openai-responses", rf"{_TERMINAL}(completed_at|created_at|service_tier)"),
     _loss("openai-responses", rf"{_TERMINAL}error\.(misalignment\..*|param|type)|error:param"),
     _loss("openai-responses", rf"{_TERMINAL}(input_transformations|moderation|tool_usage)\W.*"),
     _loss("openai-responses", rf"{_TERMINAL}prompt_cache_diagnostics.*"),
-    _loss("openai-responses", r"request:input\[\]<.*>\.(content|output)\[\]<input_image>\.image_url"),
+    _loss(
+        "openai-responses", r"request:input\[\]<.*>\.(content|output)\[\]<input_image>\.image_url"
+    ),
     _loss("openai-responses", r"request:input\[\]<message (EasyInputMessageParam|Message)>\.role"),
     _loss("openai-responses", r"request:input\[\]<message ResponseOutputMessageParam>\.id"),
     _loss("openai-responses", r"request:input\[\]<reasoning>\.(id|summary\[\]\.text)"),
@@ -84,9 +98,17 @@ LOSSES: Final = (
         rf"{_TERMINAL}(openrouter_metadata|alignment|safeguard_results|error|error_type)\b.*",
         sdk="openrouter",
     ),
-    _loss("openai-responses", r".*:(response\.)?(output_text|incomplete_details\.reason|status)", sdk="openrouter"),
-    _loss("openai-responses", r"response\.(fusion_call|debug)\b.*", sdk="openrouter",
-          kinds=(LOST, UNKNOWN_EVENT, WRONG_PLACE)),
+    _loss(
+        "openai-responses",
+        r".*:(response\.)?(output_text|incomplete_details\.reason|status)",
+        sdk="openrouter",
+    ),
+    _loss(
+        "openai-responses",
+        r"response\.(fusion_call|debug)\b.*",
+        sdk="openrouter",
+        kinds=(LOST, UNKNOWN_EVENT, WRONG_PLACE),
+    ),
     _loss("openai-responses", r"response\.function_call_arguments\.done:name", sdk="openrouter"),
-)  # fmt: skip
+)
 """Losses that are known."""

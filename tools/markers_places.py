@@ -36,6 +36,11 @@ _CHAT: Final[Mapping[str, str]] = {
 }
 _ITEM: Final = r"(answer:|response\.(completed|failed|incomplete):response\.)output\[\]|"
 _ITEM_OF: Final = rf"({_ITEM}response\.output_item\.(added|done):item)"
+_BLOCK: Final = (
+    r"(answer:content\[\]|message_start:message\.content\[\]|content_block_start:content_block)"
+)
+_STEP: Final = r"(answer:steps\[\]|step\.start:step)"
+_CALL: Final = r"(answer:|tool-call-\w+:delta\.)message\.tool_calls(\[\])?"
 _PLACES: Final[Mapping[str, Mapping[str, str]]] = {
     "openai-chat": _CHAT,
     "mistral": _CHAT,
@@ -56,14 +61,14 @@ _PLACES: Final[Mapping[str, Mapping[str, str]]] = {
         FAILURE: r"error:message|(answer:|response\.failed:response\.)error\.message",
     },
     "anthropic-messages": {
-        TEXT: r"(answer:content\[\]|message_start:message\.content\[\]|content_block_start:content_block)<text>\.text|"
+        TEXT: rf"{_BLOCK}<text>\.text|"
         r"content_block_delta:delta<text_delta>\.text",
-        THINKING: r"(answer:content\[\]|message_start:message\.content\[\]|content_block_start:content_block)<thinking>\.thinking|"
+        THINKING: rf"{_BLOCK}<thinking>\.thinking|"
         r"content_block_delta:delta<thinking_delta>\.thinking",
-        ARGUMENTS: r"(answer:content\[\]|message_start:message\.content\[\]|content_block_start:content_block)<tool_use>\.input\..*|"
+        ARGUMENTS: rf"{_BLOCK}<tool_use>\.input\..*|"
         r"content_block_delta:delta<input_json_delta>\.partial_json",
-        NAME: r"(answer:content\[\]|message_start:message\.content\[\]|content_block_start:content_block)<tool_use>\.name",
-        CALL_ID: r"(answer:content\[\]|message_start:message\.content\[\]|content_block_start:content_block)<tool_use>\.id",
+        NAME: rf"{_BLOCK}<tool_use>\.name",
+        CALL_ID: rf"{_BLOCK}<tool_use>\.id",
         USAGE: r"(answer:|message_start:message\.|message_delta:)usage\..*",
     },
     "gemini": {
@@ -76,16 +81,17 @@ _PLACES: Final[Mapping[str, Mapping[str, str]]] = {
         FAILURE: r"\w+:promptFeedback\.blockReason(Message|=\?)",
     },
     "gemini-interactions": {
-        TEXT: r"(answer:steps\[\]|step\.start:step)<model_output>\.content\[\]<text>\.text|"
+        TEXT: rf"{_STEP}<model_output>\.content\[\]<text>\.text|"
         r"step\.delta:delta<text>\.text",
-        THINKING: r"(answer:steps\[\]|step\.start:step)<thought>\.summary\[\]<text>\.text|"
+        THINKING: rf"{_STEP}<thought>\.summary\[\]<text>\.text|"
         r"step\.delta:delta<thought_summary>\.content<text>\.text",
-        ARGUMENTS: r"(answer:steps\[\]|step\.start:step)<function_call>\.arguments\..*|"
+        ARGUMENTS: rf"{_STEP}<function_call>\.arguments\..*|"
         r"step\.delta:delta<arguments_delta>\.arguments",
-        NAME: r"(answer:steps\[\]|step\.start:step)<function_call>\.name",
-        CALL_ID: r"(answer:steps\[\]|step\.start:step)<function_call>\.id",
+        NAME: rf"{_STEP}<function_call>\.name",
+        CALL_ID: rf"{_STEP}<function_call>\.id",
         USAGE: r"[\w.]+:(\w+\.)?(\w*_)?usage\..*",
-        FAILURE: r"error:error\.message|(answer:steps\[\]|step\.start:step)<model_output>\.error\.message",
+        FAILURE: r"error:error\.message|"
+        rf"{_STEP}<model_output>\.error\.message",
     },
     "cohere-chat": {
         TEXT: r"answer:message\.content\[\]<text>\.text|"
@@ -93,9 +99,9 @@ _PLACES: Final[Mapping[str, Mapping[str, str]]] = {
         THINKING: r"answer:message\.(content\[\]<thinking>\.thinking|tool_plan)|"
         r"content-(start|delta):delta\.message\.content\.thinking|"
         r"tool-plan-delta:delta\.message\.tool_plan",
-        ARGUMENTS: r"(answer:|tool-call-\w+:delta\.)message\.tool_calls(\[\])?\.function\.arguments",
-        NAME: r"(answer:|tool-call-\w+:delta\.)message\.tool_calls(\[\])?\.function\.name",
-        CALL_ID: r"(answer:|tool-call-\w+:delta\.)message\.tool_calls(\[\])?\.id",
+        ARGUMENTS: rf"{_CALL}\.function\.arguments",
+        NAME: rf"{_CALL}\.function\.name",
+        CALL_ID: rf"{_CALL}\.id",
         USAGE: r"(answer:|message-end:delta\.)usage\..*",
         FAILURE: r"message-end:delta\.error",
     },

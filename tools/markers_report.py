@@ -41,7 +41,8 @@ def report(
     blocks = [_HEAD, _counts(runs, settled, versions)]
     blocks.append(
         "## Accepted differences\n\n"
-        "Members that are not kept, or stand elsewhere, without a loss.\n\n" + _rows(settled.accepted)
+        "Members that are not kept, or stand elsewhere, without a loss.\n\n"
+        + _rows(settled.accepted)
     )
     blocks.append(
         "## Losses\n\nMembers that are lost without a warning.\n\n" + _rows(settled.losses)
@@ -74,7 +75,7 @@ class _Counted(NamedTuple):
 def _counts(runs: Sequence[Run], settled: Settled, versions: Mapping[str, str]) -> str:
     head = (
         "| SDK | version | protocol | values | events | alternatives | members | markers | "
-        "without a meaning of their own | named by a warning | not kept | elsewhere | unknown events |"
+        "kept without a meaning | named by a warning | not kept | elsewhere | unknown events |"
     )
     lines = [head, "|---|---|---|---|" + "---:|" * 9]
     total = [0] * len(_Counted._fields)
@@ -123,6 +124,10 @@ def _pattern(pattern: str) -> str:
 
 
 def missing_models(names: Iterable[tuple[str, str]]) -> list[str]:
-    """Return the names that the table of models lacks, given as name and canonical name."""
+    """Return the names that the table of models lacks, given as name and canonical name.
+
+    A snapshot, the part of a canonical name after `@`, has the row of its alias.
+    """
     known = json.loads(_TABLE.read_bytes())["models"]
-    return sorted({written for written, key in names if key not in known})
+    lacking = {written for written, key in names if not {key, key.partition("@")[0]} & known.keys()}
+    return sorted(lacking)

@@ -22,4 +22,6 @@ def of_request(dialect: str, body: Any) -> Result:  # noqa: ANN401 - JSON
         rendered = row.render([*parsed.messages], [*parsed.tools], config)
     except ValueError as error:
         return Result(None, refused=f"{type(error).__name__}: {error}")
-    return Result({"body": rendered.body, "stream": parsed.stream}, [*parsed.notes, *rendered.notes])
+    return Result(
+        {"body": rendered.body, "stream": parsed.stream}, [*parsed.notes, *rendered.notes]
+    )

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import deltafold
 from deltafold import ModelError
@@ -74,7 +74,7 @@ def lawful_events(root: Root, values: Values) -> Iterator[tuple[str, Marked]]:
     for event, shape in root.events():
         for value in values.of(shape, f"{event}:", Place("", root.name)):
             made = marked(value, decides)
-            complete(made.value, root.form)
+            complete(cast("dict[str, Any]", made.value), root.form)
             yield event, made
 
 

@@ -7,11 +7,12 @@ Law: a package that is not installed is left out, and the report names it.
 """
 
 from collections.abc import Iterator
+from functools import partial
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
-from markers_types import Choice, Record, Shape, shape_of, shape_of_botocore
+from markers_types import Choice, Member, Record, Shape, shape_of, shape_of_botocore
 
 Form: TypeAlias = Literal["stream", "answer", "request"]
 
@@ -51,15 +52,20 @@ class Root(NamedTuple):
         if self.form != "stream":
             yield self.form, shape
         elif self.sdk == "botocore":
-            assert isinstance(shape, Record)
-            for name, member in shape.members.items():
-                yield name, Record((shape.name, name), shape.name, lambda m=(name, member): dict([m]))
+            yield from _events_of(shape)
         elif isinstance(shape, Choice):
-            for alternative in shape.alternatives:
-                assert isinstance(alternative, Record)
-                yield alternative.tag, alternative
+            events = (each for each in shape.alternatives if isinstance(each, Record))
+            yield from ((event.tag, event) for event in events)
         else:
             yield "chunk", shape
+
+
+def _events_of(shape: Shape) -> Iterator[tuple[str, Record]]:
+    """Yield the events of an event stream of botocore: objects with one member, their name."""
+    if isinstance(shape, Record):
+        for name, member in shape.members.items():
+            members = {name: Member(member.shape, is_required=True)}
+            yield name, Record((shape.name, name), shape.name, partial(dict, members))
 
 
 def _botocore(operation: str, name: str) -> Any:  # noqa: ANN401 - botocore is untyped

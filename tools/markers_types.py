@@ -14,16 +14,28 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from functools import cached_property
-from typing import Annotated, Any, Final, Literal, TypeAlias, Union, cast, get_args, get_origin
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    Literal,
+    NotRequired,
+    Required,
+    TypeAlias,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+)
 
 import pydantic
 from pydantic.fields import FieldInfo
-from typing_extensions import NotRequired, Required, TypeAliasType, get_type_hints, is_typeddict
+from typing_extensions import TypeAliasType, get_type_hints, is_typeddict
 
 
 @dataclass(frozen=True)
 class Plain:
-    """A value without members: `string`, `integer`, `number`, `boolean`, `base64`, `time`, `any`."""
+    """A value without members: string, integer, number, boolean, base64, time or any."""
 
     kind: str
 
@@ -98,16 +110,20 @@ class Record:
 Shape: TypeAlias = Plain | Words | Many | Mapped | Choice | Record
 
 _TAGS: Final = ("type", "event_type", "role", "object", "status")
-_PLAIN: Final[Mapping[object, str]] = {
-    str: "string",
-    int: "integer",
-    float: "number",
-    bool: "boolean",
-    bytes: "base64",
-    datetime: "time",
-    date: "time",
-    object: "any",
-    Any: "any",
+_PLAIN: Final[Mapping[object, "Shape"]] = {
+    str: Plain("string"),
+    int: Plain("integer"),
+    float: Plain("number"),
+    bool: Plain("boolean"),
+    bytes: Plain("base64"),
+    datetime: Plain("time"),
+    date: Plain("time"),
+    object: Plain("any"),
+    Any: Plain("any"),
+    dict: Mapped(Plain("any")),
+    Mapping: Mapped(Plain("any")),
+    list: Many(Plain("any")),
+    tuple: Many(Plain("any")),
 }
 _NO_ALTERNATIVE: Final = ("Unset", "UnrecognizedStr", "UnrecognizedInt")
 """Classes of generated SDKs for an absent member and for a value that the SDK does not know."""
@@ -122,33 +138,41 @@ def shape_of(hint: object) -> Shape:
     hint = unwrapped(hint)
     origin, arguments = get_origin(hint), get_args(hint)
     if hint in _PLAIN:
-        return Plain(_PLAIN[hint])
+        return _PLAIN[hint]
     if origin is Literal:
         return Words(tuple(cast("Iterable[str | int | bool]", arguments)))
     if origin in {Union, types.UnionType}:
         return choice_of(shape_of(argument) for argument in alternatives_of(hint))
-    if isinstance(hint, type) and issubclass(hint, enum.Enum):
-        return Words(tuple(cast("str", member.value) for member in hint))
     if is_record(hint):
         return Record(hint, cast("type", hint).__name__, lambda: members_of(hint))
+    shape = _shape_of_container(origin, arguments) or _shape_of_class(hint)
+    if shape is None:
+        message = f"a type of no known form: {hint!r}"
+        raise TypeError(message)
+    return shape
+
+
+def _shape_of_container(origin: object, arguments: tuple[object, ...]) -> Shape | None:
+    if origin is _FILE:
+        return Plain("base64")
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return Mapped(shape_of(arguments[1]))
     if isinstance(origin, type) and issubclass(origin, Iterable):
         return Many(shape_of(arguments[0]))
-    if hint in {dict, Mapping}:
-        return Mapped(Plain("any"))
-    if hint in {list, tuple}:
-        return Many(Plain("any"))
-    if origin is typing.IO:
-        return Plain("base64")
-    if isinstance(hint, type) and issubclass(hint, pydantic.BaseModel):
+    return None
+
+
+def _shape_of_class(hint: object) -> Shape | None:
+    if not isinstance(hint, type):
+        return None
+    if issubclass(hint, enum.Enum):
+        return Words(tuple(cast("str", member.value) for member in hint))
+    if issubclass(hint, pydantic.BaseModel):
         return Plain("any")  # a class of any members
-    if isinstance(hint, type) and hint.__name__ in _OPAQUE:
-        return Plain(_OPAQUE[hint.__name__])
-    message = f"a type of no known form: {hint!r}"
-    raise TypeError(message)
+    return Plain(_OPAQUE[hint.__name__]) if hint.__name__ in _OPAQUE else None
 
 
+_FILE: Final = cast("object", typing.IO)
 _OPAQUE: Final[Mapping[str, str]] = {
     "Image": "any",
     "IOBase": "base64",
@@ -224,8 +248,8 @@ def is_record(hint: object) -> bool:
     """Return whether a type has named members."""
     if is_typeddict(hint):
         return True
-    return isinstance(hint, type) and issubclass(hint, pydantic.BaseModel) and bool(
-        hint.model_fields
+    return (
+        isinstance(hint, type) and issubclass(hint, pydantic.BaseModel) and bool(hint.model_fields)
     )
 
 
@@ -238,7 +262,7 @@ def members_of(hint: object) -> Mapping[str, Member]:
         return {
             name: Member(
                 shape_of(value),
-                name in required or get_origin(value) is Required,
+                name in required or get_origin(value) in {Required},
                 is_nullable(value),
             )
             for name, value in hints.items()
@@ -269,19 +293,21 @@ def wire_name(name: str, info: FieldInfo) -> str:
 
 def shape_of_botocore(shape: Any) -> Shape:  # noqa: ANN401 - botocore is untyped
     """Return the shape of a service model's shape."""
+    kind = shape.type_name
     if getattr(shape, "is_document_type", False):
-        return Plain("any")
-    if shape.type_name == "structure" and shape.is_tagged_union:
-        return choice_of(_alternative(shape, name) for name in shape.members)
-    if shape.type_name == "structure":
-        return Record(shape.name, shape.name, lambda: _structure(shape))
-    if shape.type_name == "list":
-        return Many(shape_of_botocore(shape.member))
-    if shape.type_name == "map":
-        return Mapped(shape_of_botocore(shape.value))
-    if shape.type_name == "string" and shape.enum:
-        return Words(tuple(shape.enum))
-    return Plain(_BOTOCORE[shape.type_name])
+        found: Shape = Plain("any")
+    elif kind == "structure" and shape.is_tagged_union:
+        found = choice_of(_alternative(shape, name) for name in shape.members)
+    elif kind == "structure":
+        found = Record(shape.name, shape.name, lambda: _structure(shape))
+    elif kind == "list":
+        found = Many(shape_of_botocore(shape.member))
+    elif kind == "map":
+        found = Mapped(shape_of_botocore(shape.value))
+    else:
+        words = kind == "string" and shape.enum
+        found = Words(tuple(shape.enum)) if words else Plain(_BOTOCORE[kind])
+    return found
 
 
 def _alternative(shape: Any, name: str) -> Record:  # noqa: ANN401 - botocore is untyped

@@ -12,9 +12,9 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias, cast
 
-from markers_types import Choice, Many, Mapped, Member, Plain, Record, Shape, Words
+from markers_types import Choice, Many, Mapped, Plain, Record, Shape, Words
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
 
@@ -35,7 +35,7 @@ class Leaf(NamedTuple):
     is_varied: bool = False
 
 
-Value: TypeAlias = "dict[str, Value] | list[Value] | str | int | bool | None | Leaf"
+Value: TypeAlias = "dict[str, Value] | list[Value] | str | int | bool | Leaf | None"
 
 
 class Place(NamedTuple):
@@ -66,8 +66,10 @@ class Values:
             self._saw(place, shape.kind)
             if shape.kind == "boolean":
                 return Leaf(path, "boolean", value=True)
-            return {"any": Leaf(f"{path}.any", "string")} if shape.kind == "any" else Leaf(
-                path, shape.kind
+            return (
+                {"any": Leaf(f"{path}.any", "string")}
+                if shape.kind == "any"
+                else Leaf(path, shape.kind)
             )
         word = _USUAL if _USUAL in shape.values else shape.values[0]
         self._saw(place, repr(word))
@@ -124,37 +126,40 @@ class Values:
         self, shape: Shape, path: str, place: Place, above: tuple[object, ...]
     ) -> Iterator[Value]:
         """Yield all values, one difference each."""
-        if isinstance(shape, Many):
+        if isinstance(shape, Plain | Words):
+            yield from self._varied_leaf(shape, path, place)
+        elif isinstance(shape, Many):
             for value in self._varied(shape.item, f"{path}[]", place, above):
                 yield [value]
         elif isinstance(shape, Mapped):
             for value in self._varied(shape.value, f"{path}.key", place, above):
                 yield {"key": value}
         elif isinstance(shape, Choice):
-            for alternative in shape.alternatives:
-                yield from self._varied(
-                    alternative, _tagged(shape, alternative, path), place, above
-                )
-        elif isinstance(shape, Words) and len(shape.values) > 1:
+            for each in shape.alternatives:
+                yield from self._varied(each, _tagged(shape, each, path), place, above)
+        elif shape.key in above:
+            yield self._least(shape, path, place, above)
+        else:
+            yield from self._varied_record(shape, path, place, above)
+
+    def _varied_leaf(self, shape: Plain | Words, path: str, place: Place) -> Iterator[Value]:
+        if isinstance(shape, Words) and len(shape.values) > 1:
             for word in shape.values:
                 self._saw(place, repr(word))
                 yield Leaf(path, "word", word, is_varied=True)
             if isinstance(shape.values[0], str):
                 yield Leaf(path + UNKNOWN, "string")
-        elif isinstance(shape, Plain) and shape.kind == "boolean":
-            self._saw(place, shape.kind)
+        elif shape == Plain("boolean"):
+            self._saw(place, "boolean")
             yield from (Leaf(path, "boolean", value, is_varied=True) for value in (True, False))
-        elif isinstance(shape, Record) and shape.key not in above:
-            yield from self._varied_record(shape, path, place, above)
         else:
-            yield self._least(shape, path, place, above)
+            yield self._leaf(shape, path, place)
 
     def _varied_record(
         self, shape: Record, path: str, place: Place, above: tuple[object, ...]
     ) -> Iterator[Value]:
         yield self._full(shape, path, place, above)
-        least = self._least(shape, path, place, above)
-        assert isinstance(least, dict)
+        least = cast("dict[str, Value]", self._least(shape, path, place, above))
         for name, member in shape.members.items():
             inner = Place(shape.full_name, name)
             for value in self._varied(
@@ -179,7 +184,7 @@ def _tagged(choice: Choice, alternative: Shape, path: str) -> str:
     if not isinstance(alternative, Record) or isinstance(alternative.key, tuple):
         return path
     tags = [shape.tag for shape in choice.alternatives if isinstance(shape, Record)]
-    if len(tags) < 2:
+    if tags == [alternative.tag]:
         return path
     tag = alternative.tag
     return f"{path}<{tag}>" if tags.count(tag) == 1 else f"{path}<{tag} {alternative.name}>"
@@ -243,16 +248,20 @@ def marked(value: Value, decided: Callable[[str], Write]) -> Marked:
     return Marked(written(value), markers, words)
 
 
-_MARKERS: Final = {
+_MARKERS: Final[Mapping[str, Callable[[int], str | int]]] = {
     "string": lambda number: f"mk{number:05}k",
     "base64": lambda number: f"mk{number:05}k",
     "integer": lambda number: 7_100_000 + 7 * number,
     "number": lambda number: 7_200_000 + 7 * number,
-    "time": lambda number: f"2031-01-01T{number // 3600:02}:{number // 60 % 60:02}:{number % 60:02}Z",
+    "time": lambda number: (
+        f"2031-01-01T{number // 3600:02}:{number // 60 % 60:02}:{number % 60:02}Z"
+    ),
 }
-"""Writers of the marker of a number. Eight letters and digits are valid base64 too. A number that
-may have a fraction has none, as counts of some SDKs are such numbers. No number is the sum of others,
-or one more."""
+"""Writers of the marker of a number. Eight letters and digits are valid base64 too.
+
+A number that may have a fraction has none, as counts of some SDKs are such numbers. No number is
+the sum of others, or one more.
+"""
 
 FOUND: Final = re.compile(r"mk\d{5}k|(?<!\d)7[12]\d{5}(?!\d)|2031-01-01T\d\d:\d\d:\d\dZ")
 """Any marker in a text."""

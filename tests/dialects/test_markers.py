@@ -25,18 +25,26 @@ ROWS: Final = (*ACCEPTED, *LOSSES)
 
 
 class PlantedToken(ChatCompletionTokenLogprob):
+    """A token with a member of no SDK."""
+
     planted: str
 
 
 class PlantedLogprobs(ChoiceLogprobs):
+    """Log probabilities of such tokens."""
+
     content: list[PlantedToken]  # type: ignore[assignment] # the planted class
 
 
 class PlantedChoice(Choice):
+    """A choice with them."""
+
     logprobs: PlantedLogprobs
 
 
 class PlantedChunk(ChatCompletionChunk):
+    """A chunk with such a choice."""
+
     choices: list[PlantedChoice]  # type: ignore[assignment] # the planted class
 
 
@@ -98,7 +106,7 @@ def moved(value: Any) -> Any:  # noqa: ANN401 - JSON
 
 
 @pytest.mark.parametrize("is_moved", [False, True])
-def test_a_marker_in_a_wrong_place_fails(is_moved: bool) -> None:  # noqa: FBT001 - a parameter
+def test_a_marker_in_a_wrong_place_fails(is_moved: bool) -> None:
     judge = Judge(CHAT.sdk, CHAT.protocol)
     for event, made in lawful_events(CHAT, Values()):
         result = of_stream(CHAT.protocol, made.value)
@@ -111,12 +119,13 @@ def test_a_marker_in_a_wrong_place_fails(is_moved: bool) -> None:  # noqa: FBT00
 
 
 def test_a_member_that_is_not_read_is_lost_and_a_warning_names_it() -> None:
-    events = [*lawful_events(CHAT, Values())]
-    event, made = next(each for each in events if "chunk:service_tier=?" in each[1].markers.values())
+    path = "chunk:service_tier=?"
+    events = lawful_events(CHAT, Values())
+    event, made = next(each for each in events if path in each[1].markers.values())
     kept = of_stream(CHAT.protocol, made.value).value
     del kept["meta"]["details"]["service_tier"]
     warning = {"code": "unread_member", "message": 'the member "service_tier" was not kept'}
     for warnings, kind in (((), LOST), ((warning,), "lost with a warning")):
         judge = Judge(CHAT.sdk, CHAT.protocol)
         judge.judge(event, made.sent(), Result(kept, warnings))
-        assert ("chunk:service_tier=?", kind) in {(each.path, each.kind) for each in judge.findings}
+        assert (path, kind) in {(each.path, each.kind) for each in judge.findings}

@@ -8,7 +8,6 @@ Law: the count shares no code with the walk: it reads annotations, and the servi
 
 import enum
 import types
-import typing
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
@@ -56,7 +55,7 @@ def alternatives(hint: Any) -> Iterator[Any]:  # noqa: ANN401 - any type
         yield from alternatives(arguments[0])
     elif isinstance(hint, type) and issubclass(hint, enum.Enum):
         yield from (repr(member.value) for member in hint)
-    elif not _is_no_alternative(hint):
+    elif not _is_no_alternative(cast("object", hint)):
         yield hint
 
 
@@ -76,8 +75,9 @@ def members(hint: Any) -> Mapping[str, object]:  # noqa: ANN401 - any class
         return get_type_hints(hint, include_extras=True)
     if isinstance(hint, type) and issubclass(hint, pydantic.BaseModel) and hint.model_fields:
         hint.model_rebuild()
+        fields: Mapping[str, Any] = hint.model_fields
         # A generic class has its arguments in its fields alone.
-        return {name: field.annotation for name, field in hint.model_fields.items()}
+        return {name: field.annotation for name, field in fields.items()}
     return {}
 
 
@@ -108,15 +108,18 @@ _PLAIN: Final[Mapping[object, str]] = {
 }
 
 
-def _leaf(each: Any) -> object:  # noqa: ANN401 - any type
-    if isinstance(each, str):
-        return each
-    name = str(getattr(each, "__name__", each))
-    if name in {"PathLike", "IOBase", "IO", "Path"} or get_origin(each) is typing.IO:
+_FILES: Final = ("PathLike", "IOBase", "IO", "Path")
+
+
+def _leaf(each: object) -> object:
+    """Return what an alternative counts as: files and values without known members are one each."""
+    if str(getattr(each, "__name__", each)) in _FILES or "typing.IO" in str(each):
         return "file"
-    if isinstance(each, type) and issubclass(each, pydantic.BaseModel) and not each.model_fields:
-        return "any"
-    return _PLAIN.get(each, each)
+    return "any" if _is_model(each) and not members(each) else _PLAIN.get(each, each)
+
+
+def _is_model(each: object) -> bool:
+    return isinstance(each, type) and issubclass(each, pydantic.BaseModel)
 
 
 def counted_botocore(operation: str) -> Counter[str]:

@@ -9,11 +9,10 @@ Source: docs/protocols/<protocol>.md.
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import event_stream
-
-Event: TypeAlias = dict[str, Any]
+from markers_json import Event, items, members
 
 
 def _sse(*events: Event, name: str = "type") -> bytes:
@@ -36,7 +35,7 @@ def openai_chat(event: Event) -> bytes:
     shared: Event = {
         name: event[name] for name in ("id", "model", "created", "object") if name in event
     }
-    choices = event.get("choices") or []
+    choices = items(event.get("choices"))
 
     def chunk(delta: Event, reason: str | None = None) -> Event:
         choice = {"index": 0, "delta": delta, "finish_reason": reason}
@@ -47,7 +46,7 @@ def openai_chat(event: Event) -> bytes:
         return _sse(text, event, name="") + _DONE
     if not choices:  # the chunk with the counts comes last
         return _sse(text, chunk({}, "stop"), event, name="") + _DONE
-    called = any((choice.get("delta") or {}).get("tool_calls") for choice in choices)
+    called = any(members(choice.get("delta")).get("tool_calls") for choice in choices)
     end = chunk({}, "tool_calls" if called else "stop")
     after = () if called else (text,)
     return _sse(event, *after, end, name="") + _DONE
@@ -100,9 +99,8 @@ _ITEMS: Final[Mapping[str, Callable[[Any], Event]]] = {
 """Item in which the value of a streamed piece comes again, by the name of the event."""
 
 
-def _first(value: Any) -> Event:  # noqa: ANN401 - any JSON
-    first: Event = value[0] if isinstance(value, list) else value
-    return first
+def _first(value: object) -> Event:
+    return (items(value) or [members(value)])[0]
 
 
 def _item(kind: str, **members: object) -> Event:
@@ -128,19 +126,18 @@ _PROGRESS: Final[Mapping[str, Event]] = {
 def openai_responses(event: Event) -> bytes:
     """Put an event of the Responses API into its stream."""
     kind = str(event["type"]).removeprefix("response.")
-    response = event.get("response")
-    if isinstance(response, dict):
-        base = {name: response[name] for name in ("id", "model") if name in response}
-    else:
-        base = {"id": "resp_1", "model": "gpt-5.5"}
+    response = members(event.get("response"))
+    base: Event = {"id": "resp_1", "model": "gpt-5.5"}
+    if response:
+        base = {name: response[name] for name in base if name in response}
     created = {"type": "response.created", "response": _response(base, "in_progress", [])}
     if kind in {"error", "completed", "failed", "incomplete"}:
         return _sse(created, event)
-    if isinstance(response, dict):
+    if response:
         first = () if kind in {"created", "queued"} else (created,)
         return _sse(*first, event, *_streamed(base, _ITEMS["output_text"]("Hi")))
-    item = event.get("item")
-    if isinstance(item, dict):
+    item = members(event.get("item"))
+    if item:
         added = event if kind == "output_item.added" else _added(item)
         done = {"type": "response.output_item.done", "output_index": 0, "item": item}
         last = done if kind == "output_item.added" else event
@@ -210,7 +207,7 @@ _BLOCKS: Final[Mapping[str, Event]] = {
 
 def anthropic_messages(event: Event) -> bytes:
     """Put an event of the Messages API into its stream."""
-    start = {
+    start: Event = {
         "type": "message_start",
         "message": {
             "id": "msg_1",
@@ -228,7 +225,7 @@ def anthropic_messages(event: Event) -> bytes:
     stop = {"type": "content_block_stop", "index": 0}
     ended = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {}}
     last = {"type": "message_stop"}
-    extended = (event.get("delta") or {}).get("type", "text_delta")
+    extended = str(members(event.get("delta")).get("type", "text_delta"))
     block = _BLOCKS.get(extended, {"type": extended.removesuffix("_delta")})
     begun = {"type": "content_block_start", "index": 0, "content_block": block}
     streams: Mapping[str, tuple[Event, ...]] = {
@@ -244,7 +241,7 @@ def anthropic_messages(event: Event) -> bytes:
 
 def gemini(event: Event) -> bytes:
     """Put a response of generateContent into a stream."""
-    candidates = event.get("candidates") or []
+    candidates = items(event.get("candidates"))
     if any(candidate.get("finishReason") for candidate in candidates):
         return _sse(event, name="")
     end = {"candidates": [{"content": {"parts": [{"text": "Hi"}]}, "finishReason": "STOP"}]}
@@ -268,7 +265,7 @@ _STEPS: Final[Mapping[str, str]] = {
 
 def gemini_interactions(event: Event) -> bytes:
     """Put an event of the Interactions API into its stream."""
-    held = event.get("interaction") or {}
+    held = members(event.get("interaction"))
     base: Event = {"id": "v1_a", "model": "gemini-3-pro", "object": "interaction"}
     base = {name: held.get(name, event.get(f"interaction_{name}", base[name])) for name in base}
     created = {
@@ -339,17 +336,17 @@ def cohere_chat(event: Event) -> bytes:
         "delta": {"message": {"tool_calls": call}},
     }
     called_stop = {"type": "tool-call-end", "index": 0}
-    cited = {
+    cited: Event = {
         "type": "citation-start",
         "index": 0,
         "delta": {"message": {"citations": {"start": 0, "end": 2, "text": "Hi", "sources": []}}},
     }
     cited_end = {"type": "citation-end", "index": 0}
-    delta: Any = event
+    delta = event
     for name in ("delta", "message", "content"):
-        delta = (delta or {}).get(name)
-    thinks = isinstance(delta, dict) and "thinking" in delta
-    is_empty = isinstance(delta, dict) and "text" not in delta and "thinking" not in delta
+        delta = members(delta.get(name))
+    thinks = "thinking" in delta
+    is_empty = not thinks and "text" not in delta
     kind = event["type"]
     streams: Mapping[str, tuple[Event, ...]] = {
         "message-start": (event, text, more, stop, end),
@@ -384,7 +381,7 @@ def bedrock_converse(event: Event) -> bytes:
     (kind,) = event
     if kind.endswith("Exception"):
         return _frames(start, more) + event_stream.exception(kind, event[kind])
-    if kind == "contentBlockDelta" and "toolUse" in (event[kind].get("delta") or {}):
+    if kind == "contentBlockDelta" and "toolUse" in members(event[kind].get("delta")):
         call = {"toolUse": {"toolUseId": "call_1", "name": "find"}}
         begun: Event = {"contentBlockStart": {"contentBlockIndex": 0, "start": call}}
         called = {"messageStop": {"stopReason": "tool_use"}}

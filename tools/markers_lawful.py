@@ -11,11 +11,10 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any, Final, TypeAlias
+from typing import Final
 
+from markers_json import Event, items, members
 from markers_values import Json, Write
-
-Event: TypeAlias = dict[str, Any]
 
 
 def _json_text(marker: Json) -> Json:
@@ -93,26 +92,22 @@ def _complete_chat(event: Event, form: str) -> None:
     """Give the pieces of calls and of audio what comes with the first piece, and counts theirs."""
     _count(event.get("usage"), "prompt_tokens", "completion_tokens")
     if event.get("error"):  # nothing comes beside an error but the end of the choice
+        for name in event.keys() - {"id", "model", "error"}:
+            del event[name]
         end = {"index": 0, "delta": {"content": ""}, "finish_reason": "error"}
-        kept: Event = {name: event[name] for name in ("id", "model", "error") if name in event}
-        event.clear()
-        event.update(kept, choices=[end])
-    for choice in event.get("choices") or []:
+        event["choices"] = [end]
+    for choice in items(event.get("choices")):
         if form == "answer" and not choice.get("message"):
             choice["message"] = {"role": "assistant", "content": "Hi"}
-        held = choice.get("delta") or choice.get("message") or {}
-        for call in held.get("tool_calls") or []:
+        held = members(choice.get("delta") or choice.get("message"))
+        for call in items(held.get("tool_calls")):
             call.setdefault("id", "call_1")
             if "custom" not in call:
-                (call.setdefault("function", {}) or {}).setdefault("name", "find")
-        if isinstance(held.get("function_call"), dict):
-            held["function_call"].setdefault("name", "find")
-            if "tool_calls" in held:  # the newer form of the same
-                del held["function_call"]
-        if "reasoning_content" in held:  # another name of the same
-            held.pop("reasoning", None)
-        if isinstance(held.get("audio"), dict):
-            held["audio"].setdefault("data", "aGk=")
+                members(call.setdefault("function", {})).setdefault("name", "find")
+        members(held.get("function_call")).setdefault("name", "find")
+        members(held.get("audio")).setdefault("data", "aGk=")
+        _leave_one(held, ("tool_calls", "function_call"))
+        _leave_one(held, ("reasoning_content", "reasoning"))
 
 
 _DATA: Final = (
@@ -135,13 +130,12 @@ def _complete_gemini(event: Event, form: str) -> None:
     _count(event.get("usageMetadata"), "promptTokenCount", "candidatesTokenCount")
     if form == "answer" and not event.get("candidates"):
         event["candidates"] = [{"content": {"parts": [{"text": "Hi"}]}}]
-    for candidate in event.get("candidates") or []:
+    for candidate in items(event.get("candidates")):
         if form == "answer":
             candidate.setdefault("finishReason", "STOP")
-        if "topCandidates" in candidate.get("logprobsResult", {}):
-            chosen = {"token": "Hi", "tokenId": 1, "logProbability": -1}
-            candidate["logprobsResult"].setdefault("chosenCandidates", [chosen])
-        for part in (candidate.get("content") or {}).get("parts") or []:
+        chosen = {"token": "Hi", "tokenId": 1, "logProbability": -1}
+        members(candidate.get("logprobsResult")).setdefault("chosenCandidates", [chosen])
+        for part in items(members(candidate.get("content")).get("parts")):
             _complete_part(part)
 
 
@@ -149,36 +143,31 @@ def _complete_part(part: Event) -> None:
     _leave_one(part, _DATA)
     if not any(name in part for name in _DATA):
         part["text"] = "Hi"
-    call = part.get("functionCall")
-    if isinstance(call, dict):
-        call.setdefault("name", "find")
-        for piece in _leave_one(call, ("args", "partialArgs")).get("partialArgs", ()):
-            _leave_one(piece, ("stringValue", "numberValue", "boolValue", "nullValue"))
-            piece.setdefault("jsonPath", "$.any")
+    call = members(part.get("functionCall"))
+    call.setdefault("name", "find")
+    _leave_one(call, ("args", "partialArgs"))
+    for piece in items(call.get("partialArgs")):
+        _leave_one(piece, ("stringValue", "numberValue", "boolValue", "nullValue"))
+        piece.setdefault("jsonPath", "$.any")
 
 
-def _count(usage: Any, *names: str) -> None:  # noqa: ANN401 - JSON
+def _count(usage: object, *names: str) -> None:
     """Give a record of counts those that every record has."""
-    if isinstance(usage, dict):
-        for name in names:
-            usage.setdefault(name, 1)
+    for name in names:
+        members(usage).setdefault(name, 1)
 
 
-def _leave_one(value: Event, names: Sequence[str]) -> Event:
+def _leave_one(value: Event, names: Sequence[str]) -> None:
     """Leave the first of members that exclude each other."""
     for name in [name for name in names if name in value][1:]:
         del value[name]
-    return value
 
 
-def _leave_one_source(value: Any) -> None:  # noqa: ANN401 - JSON
+def _leave_one_source(value: object) -> None:
     """Leave each medium its data or its address."""
-    if isinstance(value, dict):
-        _leave_one(value, ("data", "uri"))
-        value = [*value.values()]
-    if isinstance(value, list):
-        for inner in value:
-            _leave_one_source(inner)
+    _leave_one(members(value), ("data", "uri"))
+    for inner in (*members(value).values(), *items(value)):
+        _leave_one_source(inner)
 
 
 _USAGES: Final = ("usage", "step_usage", "total_usage")
@@ -188,7 +177,7 @@ def _complete_interaction(event: Event, form: str) -> None:
     """Give a whole answer the name by which its clients know it, and counts theirs."""
     _leave_one_source(event)
     held = event.get("interaction", event)
-    for holder in (held, event.get("metadata") or {}):
+    for holder in (members(held), members(event.get("metadata"))):
         for name in _USAGES:
             _count(holder.get(name), "total_input_tokens", "total_output_tokens")
     if form == "answer":
@@ -198,22 +187,19 @@ def _complete_interaction(event: Event, form: str) -> None:
 def _complete_cohere(event: Event, _: str) -> None:
     """Give a content its type, and leave it one text."""
     if event.get("type") == "message-end":
-        event["delta"] = {"finish_reason": "COMPLETE", **(event.get("delta") or {})}
-    message: Any = (event.get("delta") or event).get("message")
-    calls: Any = message.get("tool_calls") if isinstance(message, dict) else None
-    for call in calls if isinstance(calls, list) else [calls] if calls else []:
+        event["delta"] = {"finish_reason": "COMPLETE", **members(event.get("delta"))}
+    message = members((event.get("delta") or event).get("message"))
+    calls = message.get("tool_calls")
+    for call in items(calls) or ([members(calls)] if calls else []):
         if event.get("type") != "tool-call-delta":
             call.setdefault("id", "call_1")
-            call["function"] = {"name": "find", **(call.get("function") or {})}
-    held: Any = event
-    for name in ("delta", "message", "content"):
-        held = held.get(name) if isinstance(held, dict) else None
-    if isinstance(held, dict):
-        kind = held.get("type", "thinking" if "thinking" in held else "text")
-        if kind in {"thinking", "text"}:
-            held.pop("text" if kind == "thinking" else "thinking", None)
-        if event["type"] == "content-start":
-            held["type"] = kind
+            call["function"] = {"name": "find", **members(call.get("function"))}
+    held = members(message.get("content"))
+    kind = held.get("type", "thinking" if "thinking" in held else "text")
+    if kind in {"thinking", "text"}:
+        held.pop("text" if kind == "thinking" else "thinking", None)
+    if event.get("type") == "content-start":
+        held["type"] = kind
 
 
 def _complete_response(event: Event, form: str) -> None:
@@ -237,10 +223,10 @@ _TOOLS: Final[Mapping[str, Callable[[str], Event]]] = {
 def complete_request(dialect: str, body: Event, _: str) -> None:
     """Give a request the tool that it chooses, and a model that takes all settings."""
     body["model"] = "a-model"
-    chosen: Any = body.get("tool_choice")
+    chosen = body.get("tool_choice")
     if chosen is not None or "parallel_tool_calls" in body:
-        held = chosen if isinstance(chosen, dict) else {}
-        name = held.get("name") or (held.get("function") or {}).get("name") or "find"
+        held = members(chosen)
+        name = held.get("name") or members(held.get("function")).get("name") or "find"
         body.setdefault("tools", []).append(_TOOLS[dialect](name))
 
 

@@ -6,8 +6,7 @@ request.
 Law: a package that is not installed is left out, and the report names it.
 """
 
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
@@ -65,7 +64,11 @@ def _events_of(shape: Shape) -> Iterator[tuple[str, Record]]:
     if isinstance(shape, Record):
         for name, member in shape.members.items():
             members = {name: Member(member.shape, is_required=True)}
-            yield name, Record((shape.name, name), shape.name, partial(dict, members))
+            yield name, Record((shape.name, name), shape.name, _read_of(members))
+
+
+def _read_of(members: Mapping[str, Member]) -> Callable[[], Mapping[str, Member]]:
+    return lambda: members
 
 
 def _botocore(operation: str, name: str) -> Any:  # noqa: ANN401 - botocore is untyped

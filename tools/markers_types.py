@@ -173,6 +173,7 @@ def _shape_of_class(hint: object) -> Shape | None:
 
 
 _FILE: Final = cast("object", typing.IO)
+_REQUIRED: Final[set[object]] = {Required}
 _OPAQUE: Final[Mapping[str, str]] = {
     "Image": "any",
     "IOBase": "base64",
@@ -262,7 +263,7 @@ def members_of(hint: object) -> Mapping[str, Member]:
         return {
             name: Member(
                 shape_of(value),
-                name in required or get_origin(value) in {Required},
+                name in required or get_origin(value) in _REQUIRED,
                 is_nullable(value),
             )
             for name, value in hints.items()

@@ -39,7 +39,7 @@ class PlantedLogprobs(ChoiceLogprobs):
 class PlantedChoice(Choice):
     """A choice with them."""
 
-    logprobs: PlantedLogprobs
+    logprobs: PlantedLogprobs | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
 
 
 class PlantedChunk(ChatCompletionChunk):

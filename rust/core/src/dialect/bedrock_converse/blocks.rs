@@ -1,5 +1,6 @@
 //! Blocks that are neither text nor calls, assembled from their fragments to the form that they have in a whole body.
 
+use crate::dialect::unread::Unread;
 use crate::emit::ImageContent;
 use crate::json::scan::{JsonScan, Verdict};
 use crate::json::{self, Carry, Reader, Result, Str};
@@ -95,12 +96,12 @@ impl Image {
     pub(super) fn open(start: &str) -> Self {
         let mut image = Self::default();
         // `read` validated the JSON, so that an error here only means a value that is not an object.
-        let _ = image.read(start);
+        let _ = image.read(start, &mut Unread::default());
         image
     }
 
     /// Read `{format, source: {bytes}}`, both members optional.  Returns whether it held bytes.
-    fn read(&mut self, json: &str) -> Result<bool> {
+    fn read<'a>(&mut self, json: &'a str, unread: &mut Unread<'a>) -> Result<bool> {
         let mut bytes = None;
         Reader::trusted(json).maybe_object(|reader, key| match key {
             "format" => {
@@ -112,11 +113,11 @@ impl Image {
             "source" => reader.maybe_object(|reader, key| {
                 match key {
                     "bytes" => bytes = reader.filled_string()?,
-                    _ => reader.skip()?,
+                    key => unread.dropped(reader, key)?,
                 }
                 Ok(())
             }),
-            _ => reader.skip(),
+            key => unread.dropped(reader, key),
         })?;
         if let Some(bytes) = bytes {
             bytes.decode_into(&mut self.data, &mut Carry::default());
@@ -133,7 +134,10 @@ impl Image {
         if !sink.take_state_bytes(json.len()) {
             return;
         }
-        if self.read(json) != Ok(true) {
+        let mut unread = Unread::default();
+        if self.read(json, &mut unread) == Ok(true) {
+            unread.send(sink);
+        } else {
             sink.give_back_state_bytes(json.len());
             // The start contains the format, the delta the location of the image.
             let format = json::object(|image| {

@@ -70,7 +70,10 @@ impl Protocol for State {
             Event::Calls(list) => {
                 let _ = self.whole_calls(list, sink);
             }
-            Event::End(end) => self.end(end, sink),
+            Event::End { id, end } => {
+                sink.identity(None, id);
+                self.end(end, sink);
+            }
             Event::Whole { response, finish_reason } => {
                 let _ = self.whole(response, finish_reason, sink);
             }
@@ -186,8 +189,9 @@ impl State {
         });
         let part = block.and_then(|block| self.contents.get(&block)).copied();
         let part = part.or(self.contents.last_key_value().map(|(_, part)| *part));
-        if let Some(part) = part {
-            sink.annotate(part, citation);
+        match part {
+            Some(part) => sink.annotate(part, citation),
+            None => sink.warn_unread("citations"),
         }
     }
 
@@ -200,7 +204,11 @@ impl State {
         }
         self.close(sink);
         let raw = end.finish_reason.map(|reason| reason.text()).unwrap_or_default();
-        match sink.ending(&FACTS.finish_reasons, &raw) {
+        let ending = sink.ending(&FACTS.finish_reasons, &raw);
+        if let (Some(error), Ending::Finish(_)) = (end.error, ending) {
+            sink.unknown_detail("error", error);
+        }
+        match ending {
             Ending::Finish(_) if raw.is_empty() => {}
             Ending::Finish(_) => {
                 sink.finish_word(&FACTS.finish_reasons, &raw);

@@ -55,7 +55,12 @@ pub enum Event<'a> {
     /// `citation-start`: a citation, or a list of them.
     Citation(&'a str),
     /// `message-end`.
-    End(End<'a>),
+    End {
+        /// The id of the response.
+        id: Option<Str<'a>>,
+        /// How it ended.
+        end: End<'a>,
+    },
     /// `tool-calls-generation` of version 1: all calls of the message, complete.
     Calls(&'a str),
     /// A whole response body, or the `response` of version 1's `stream-end`, which repeats the streamed content.
@@ -163,6 +168,12 @@ pub(super) fn read<'a>(
                 reader.skip()?;
             }
             "error" | "errors" => found.words |= reader.opt_raw()?.is_some(),
+            "logprobs" if wanted.logprobs && reader.kind()? == Kind::Object => {
+                found.logprobs = logprobs(reader)?;
+            }
+            "logprobs" if reader.kind()? == Kind::Object => {
+                found.logprobs = Wanted::unread_logprobs(reader)?;
+            }
             // Version 1 says in each event whether it is the last.
             "is_finished" => reader.ignore()?,
             // A whole body is read later.
@@ -183,7 +194,7 @@ impl<'a> Event<'a> {
             return self;
         }
         match self {
-            Self::Start { .. } | Self::End(_) => Self::Beside(Box::new((self, unread))),
+            Self::Start { .. } | Self::End { .. } => Self::Beside(Box::new((self, unread))),
             Self::Content { .. }
             | Self::Plan(_)
             | Self::Call { .. }
@@ -295,7 +306,7 @@ impl<'a> Members<'a> {
             "citation-start" | "citation-generation" => {
                 self.citations.map_or(Event::Progress, Event::Citation)
             }
-            "message-end" => Event::End(self.end),
+            "message-end" => Event::End { id: self.id, end: self.end },
             "stream-end" => Event::Whole {
                 response: self.response.unwrap_or(frame.json),
                 finish_reason: self.end.finish_reason,

@@ -104,6 +104,9 @@ impl State {
             sink.warn_other_choices("candidates");
         }
         rare.unread.send(sink);
+        if let Some(feedback) = rare.feedback {
+            sink.late_detail("promptFeedback", feedback);
+        }
         if let Some(json) = rare.failed {
             if let Some(usage) = event.usage {
                 self.merge_usage(usage, sink);
@@ -131,6 +134,7 @@ impl State {
             };
             let mut failure = Failure::new(ErrorCode::ContentBlocked, message.into());
             failure.provider_code = Some(reason.into());
+            failure.body = rare.feedback.map(Into::into);
             self.close(sink);
             sink.error(failure);
         }
@@ -166,6 +170,8 @@ impl State {
         }
         if let Some(reason) = rare.finish_reason {
             self.finish(reason, rare.finish_message, sink);
+        } else if let Some(message) = rare.finish_message {
+            sink.unknown_detail("finishMessage", &format!("\"{}\"", message.raw));
         }
     }
 
@@ -325,11 +331,17 @@ impl State {
         let raw = reason.text();
         let mapped = sink.ending(&FACTS.finish_reasons, &raw).reason();
         self.abandon_open_call(sink);
-        if let Some(message) = message.filter(|_| mapped != FinishReason::Stop) {
-            sink.warn("finish_message", &message.text(), None);
+        if let Some(message) = message {
+            if mapped == FinishReason::Stop {
+                sink.unknown_detail("finishMessage", &format!("\"{}\"", message.raw));
+            } else {
+                sink.warn("finish_message", &message.text(), None);
+            }
         }
         if mapped == FinishReason::Pause {
             self.keep_continuation(sink);
+        } else if let Some((_, token)) = json::members(&self.continuation).first() {
+            sink.unknown_detail(CONTINUATION, token);
         }
         sink.finish_word(&FACTS.finish_reasons, &raw);
     }

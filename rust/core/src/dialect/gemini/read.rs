@@ -34,6 +34,8 @@ pub(super) struct RareMembers<'a> {
     pub(super) failed: Option<&'a str>,
     pub(super) block_reason: Option<Str<'a>>,
     pub(super) block_message: Option<Str<'a>>,
+    /// What the filters say of the prompt.
+    pub(super) feedback: Option<&'a str>,
     /// Facts of the answer that no rule knows.
     pub(super) unread: Unread<'a>,
 }
@@ -150,22 +152,7 @@ impl<'a> Event<'a> {
             "responseId" | "response_id" => {
                 self.response_id = reader.id()?;
             }
-            "promptFeedback" | "prompt_feedback" => reader.maybe_object(|reader, key| {
-                match key {
-                    "blockReason" | "block_reason" => {
-                        if let Some(reason) = reader.scalar()?.filter(|reason| !is_unset(*reason)) {
-                            self.rare.get_or_insert_default().block_reason = Some(reason);
-                        }
-                    }
-                    "blockReasonMessage" | "block_reason_message" => {
-                        if let Some(message) = reader.filled_string()? {
-                            self.rare.get_or_insert_default().block_message = Some(message);
-                        }
-                    }
-                    key => unread.fact(reader, key)?,
-                }
-                Ok(())
-            })?,
+            "promptFeedback" | "prompt_feedback" => self.read_feedback(reader)?,
             "error" => {
                 if let Some(error) = reader.opt_raw()?.filter(|raw| !matches!(*raw, "\"\"" | "{}"))
                 {
@@ -173,6 +160,31 @@ impl<'a> Event<'a> {
                 }
             }
             key => unread.fact(reader, key)?,
+        }
+        Ok(())
+    }
+
+    fn read_feedback(&mut self, reader: &mut Reader<'a>) -> Result<()> {
+        let start = reader.position();
+        let (mut reason, mut message) = (None, None);
+        reader.maybe_object(|reader, key| {
+            match key {
+                "blockReason" | "block_reason" => {
+                    reason = reader.scalar()?.filter(|reason| !is_unset(*reason));
+                }
+                "blockReasonMessage" | "block_reason_message" => {
+                    message = reader.filled_string()?;
+                }
+                _ => reader.skip()?,
+            }
+            Ok(())
+        })?;
+        let feedback = reader.since(start);
+        if !matches!(feedback, "{}" | "null") {
+            let rare = self.rare.get_or_insert_default();
+            rare.feedback = Some(feedback);
+            rare.block_reason = reason;
+            rare.block_message = message;
         }
         Ok(())
     }
@@ -249,7 +261,7 @@ impl<'a> Candidate<'a> {
             "groundingMetadata" | "grounding_metadata" => self.read_metadata(reader, 1)?,
             "urlContextMetadata" | "url_context_metadata" => self.read_metadata(reader, 2)?,
             "logprobsResult" | "logprobs_result" if wanted.logprobs => {
-                if let Some(logprobs) = logprobs(reader)? {
+                if let Some(logprobs) = logprobs(reader, unread)? {
                     self.rare.get_or_insert_default().logprobs = Some(logprobs);
                 }
             }
@@ -315,7 +327,7 @@ fn is_unset(value: Str<'_>) -> bool {
 }
 
 /// Read `{chosenCandidates: [T], topCandidates: [{candidates: [T]}]}` with tokens T `{token, tokenId, logProbability}`.
-fn logprobs(reader: &mut Reader<'_>) -> Result<Option<Box<Logprobs>>> {
+fn logprobs<'a>(reader: &mut Reader<'a>, unread: &mut Unread<'a>) -> Result<Option<Box<Logprobs>>> {
     let mut chosen = None;
     let mut top = Vec::new();
     reader.maybe_object(|reader, key| match key {
@@ -327,7 +339,7 @@ fn logprobs(reader: &mut Reader<'_>) -> Result<Option<Box<Logprobs>>> {
             top.push(reader.raw()?);
             Ok(())
         }),
-        _ => reader.skip(),
+        key => unread.fact(reader, key),
     })?;
     let mut found = Logprobs::default();
     let mut rows = top.into_iter();

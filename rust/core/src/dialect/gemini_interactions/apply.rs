@@ -263,6 +263,8 @@ impl State {
                 if reason == FinishReason::Pause && !state.is_empty() {
                     let part = sink.open_part(PartKind::Text);
                     sink.part_state(part, &state);
+                } else if let Some((name, token)) = json::members(&state).first() {
+                    sink.unknown_detail(name, token);
                 }
                 sink.finish_word(&FACTS.finish_reasons, status);
             }
@@ -284,6 +286,9 @@ fn identify(json: &str, sink: &mut DeltaSink<'_>) -> Result<()> {
         Ok(())
     })?;
     sink.identity(model.or(agent), id);
+    if let Some(agent) = agent {
+        sink.unknown_detail("agent", &format!("\"{}\"", agent.raw));
+    }
     Ok(())
 }
 

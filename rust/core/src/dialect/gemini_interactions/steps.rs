@@ -148,7 +148,10 @@ impl Step {
     ) -> bool {
         let is_kept_whole = match self {
             Self::Provider { .. } => true,
-            Self::Thought(_) => kind == "thought_summary" && delta.text.is_none(),
+            Self::Thought(_) => match kind {
+                "thought_summary" => delta.text.is_none(),
+                kind => matches!(kind, "image" | "audio" | "video" | "document"),
+            },
             Self::Output(_) => match kind {
                 "image" => delta.data.is_none(),
                 kind => matches!(kind, "audio" | "video" | "document"),
@@ -172,10 +175,21 @@ impl Step {
             (Self::Thought(part), "thought_signature") => {
                 sign(part, PartKind::Thinking, delta, sink);
             }
-            (Self::Thought(part), "thought_summary") => match delta.text {
-                Some(text) => say(part, PartKind::Thinking, text, sink),
-                None => sink.provider_part(json),
-            },
+            (Self::Thought(part), "thought_summary") => {
+                if let Some(text) = delta.text {
+                    say(part, PartKind::Thinking, text, sink);
+                }
+                if delta.text.is_none() {
+                    sink.provider_part(json);
+                } else if delta.annotations.is_some() {
+                    // Thinking has no annotations.
+                    sink.warn_unread("annotations of a thought");
+                }
+            }
+            // A medium in a thought is not part of the answer.
+            (Self::Thought(_), "image" | "audio" | "video" | "document") => {
+                sink.provider_part(json);
+            }
             (step @ Self::Call(_), "function_call" | "arguments_delta") => step.call(delta, sink),
             (Self::Output(part), "image" | "audio" | "video" | "document") => {
                 if let Some(part) = part.take() {

@@ -18,7 +18,7 @@ use crate::contract::{ErrorCode, Failure, InputFormat, Logprobs};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
 use crate::dialect::unread::Unread;
 use crate::emit::{Counts, PartHandle, PartKind};
-use crate::json::{self, Kind, Reader, Result, Str};
+use crate::json::{self, Reader, Result, Str};
 use crate::limits::Limits;
 use crate::sink::DeltaSink;
 use crate::template::is_one_line;
@@ -398,7 +398,7 @@ impl State {
 
     /// Return the part that text of this kind extends.  Opens a new part if the kind changed.
     #[inline]
-    fn part(&mut self, kind: PartKind, sink: &mut DeltaSink<'_>) -> PartHandle {
+    pub(super) fn part(&mut self, kind: PartKind, sink: &mut DeltaSink<'_>) -> PartHandle {
         match self.current {
             Some((known, part)) if known == kind => part,
             _ => self.open_part(kind, sink),
@@ -435,7 +435,7 @@ impl State {
     }
 
     #[inline]
-    fn text(&mut self, kind: PartKind, text: Str<'_>, sink: &mut DeltaSink<'_>) {
+    pub(super) fn text(&mut self, kind: PartKind, text: Str<'_>, sink: &mut DeltaSink<'_>) {
         if text.is_empty() {
             return;
         }
@@ -462,70 +462,6 @@ impl State {
                 "the text begins with <think>, and its reasoning came in a member of its own too";
             sink.warn("mirrored_reasoning", message, None);
         }
-    }
-
-    /// Handle an item of a content list (Mistral's form): text, thinking, a citation, or a block specific to the provider.
-    fn content_item(&mut self, reader: &mut Reader<'_>, sink: &mut DeltaSink<'_>) -> Result<()> {
-        let mut kind = None;
-        let mut text = None;
-        let mut thinking = None;
-        let mut signed = false;
-        match reader.kind()? {
-            Kind::String => {
-                self.text(PartKind::Text, reader.string()?, sink);
-                return Ok(());
-            }
-            Kind::Null => return reader.skip(),
-            _ => {}
-        }
-        let start = reader.position();
-        reader.maybe_object(|reader, key| {
-            match key {
-                "type" => kind = reader.filled_string()?,
-                "text" => text = reader.filled_string()?,
-                "thinking" => thinking = Some(reader.raw()?),
-                "signature" => signed = reader.filled_string()?.is_some(),
-                _ => reader.skip()?,
-            }
-            Ok(())
-        })?;
-        match (kind.map_or("", |kind| kind.raw), text, thinking) {
-            ("text", text, _) => self.text(PartKind::Text, text.unwrap_or(Str::plain("")), sink),
-            ("thinking", _, Some(list)) => {
-                let mut inner = Reader::trusted(list);
-                if inner.kind()? == Kind::String {
-                    self.text(PartKind::Thinking, inner.string()?, sink);
-                } else {
-                    inner.maybe_array(|reader| {
-                        reader.maybe_object(|reader, key| {
-                            match (key, reader.kind()?) {
-                                ("text", Kind::String) => {
-                                    self.text(PartKind::Thinking, reader.string()?, sink);
-                                }
-                                _ => reader.skip()?,
-                            }
-                            Ok(())
-                        })
-                    })?;
-                }
-                if signed {
-                    let mut members = json::members(reader.since(start));
-                    members.retain(|(key, _)| key != "thinking");
-                    let part = self.part(PartKind::Thinking, sink);
-                    sink.part_state(part, &json::write_object(&members));
-                }
-            }
-            // A citation belongs to the text at this position.
-            ("reference", ..) => {
-                let part = self.part(PartKind::Text, sink);
-                sink.annotate(part, reader.since(start));
-            }
-            _ => {
-                self.leave_part(sink);
-                sink.provider_part(reader.since(start));
-            }
-        }
-        Ok(())
     }
 
     fn audio(&mut self, json: &str, sink: &mut DeltaSink<'_>) {

@@ -19,6 +19,7 @@ mod apply;
 mod audio;
 mod calls;
 mod carriers;
+mod contents;
 mod executed_tools;
 pub mod facts;
 mod filters;

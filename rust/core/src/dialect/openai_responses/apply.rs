@@ -320,7 +320,7 @@ impl State {
             sink.unknown_detail(name, value);
         }
         // The first events repeat the requested tier; the last one holds the tier that served the request.
-        sink.text_detail("service_tier", service_tier);
+        sink.service_tier(service_tier);
         if let Some(output) = output {
             self.output(output, sink)?;
         }

@@ -104,6 +104,16 @@ def arguments_may_be_any_text(dialect: str, model_id: str | None) -> bool:
     return dialect in {"openai-chat", "openai-responses"} and _is(_OF_OPENAI, model_id)
 
 
+def is_routed_elsewhere(model_id: str) -> bool:
+    """Return whether a router of Chat takes a model to another vendor than OpenAI.
+
+    The limit of 40 characters of a call id is OpenAI's. Source: recordings of OpenRouter in 2026,
+    which took ids of 46 characters for models of DeepSeek and Qwen.
+    """
+    vendor, has_vendor, _ = model_id.partition("/")
+    return bool(has_vendor) and vendor not in {"openai", "azure"}
+
+
 def answer_needs_its_id(dialect: str, model_id: str | None) -> bool:
     """Return whether reasoning with an id is refused before an answer that lost its id.
 

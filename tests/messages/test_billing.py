@@ -396,6 +396,16 @@ def test_calls_that_are_billed_apart_make_a_lower_bound() -> None:
     assert cost.is_lower_bound
 
 
+def test_calls_that_a_response_states_twice_count_once() -> None:
+    used = {"web_search": {"num_requests": 3}, "image_gen": {"output_tokens": 40, "details": {}}}
+    usage = usage_of({**searched(2), "tool_usage": used}, "openai-responses")
+    assert usage.details is not None
+    assert usage.details["billedCalls"] == {"web_search_call": 3, "image_generation_call": 1}
+    unused = {"web_search": {"num_requests": 0}, "image_gen": {"output_tokens": 0}, "new": None}
+    usage = usage_of({**searched(0), "tool_usage": unused}, "openai-responses")
+    assert usage.details == {"raw": RESPONSES}
+
+
 GROUNDED = gemini(GEMINI, "gemini-2.5-flash")
 GROUNDED["candidates"][0]["groundingMetadata"] = {"webSearchQueries": ["tide", "moon"]}
 

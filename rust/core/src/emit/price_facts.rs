@@ -35,6 +35,15 @@ impl PriceFacts {
         }
     }
 
+    /// Count at least so many calls of a kind.
+    pub(super) fn count_at_least(&mut self, kind: &'static str, count: u64) {
+        let known = self.calls.iter().find(|(known, _)| *known == kind);
+        let missing = count.saturating_sub(known.map_or(0, |(_, known)| *known));
+        if missing > 0 {
+            self.add_calls(kind, missing);
+        }
+    }
+
     /// Write the members `service_tier` and `billedCalls`.
     pub(super) fn write(&self, details: &mut ObjectWriter<'_>) {
         if !self.tier.is_empty() {

@@ -98,6 +98,14 @@ impl EmitterSink<'_> {
         }
     }
 
+    /// Record a number of calls that the provider states beside the calls themselves.
+    #[cold]
+    pub fn billed_at_least(&mut self, kind: &'static str, count: u64) {
+        if count > 0 {
+            self.emitter.price_facts.get_or_insert_default().count_at_least(kind, count);
+        }
+    }
+
     /// Record the entries of a JSON list, each a call of a tool that the provider bills apart.
     #[cold]
     pub fn billed_list(&mut self, kind: &'static str, list: &str) {

@@ -4,7 +4,7 @@ use super::items::{Actor, Item, ItemMembers};
 use super::places::Places;
 use super::read::{self, Content, Event, EventTemplate, ItemPosition, ResponseStage};
 
-use super::facts::{FACTS, flat_name};
+use super::facts::{FACTS, TOOL_USAGE, flat_name};
 use crate::contract::{ErrorCode, Failure, FinishReason};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
 use crate::json::{self, Kind, Reader, Result, Str};
@@ -324,6 +324,11 @@ impl State {
         if let Some(output) = output {
             self.output(output, sink)?;
         }
+        for (name, value) in &unknown {
+            if name == TOOL_USAGE {
+                bill(value, sink);
+            }
+        }
         sink.merge_usage(usage, &FACTS.usage);
         self.close(sink);
         let status = status.map_or("", |status| status.raw);
@@ -366,6 +371,27 @@ fn ended_badly(status: &str, error: Option<&str>, sink: &DeltaSink<'_>) -> Failu
         failure = Failure::new(ErrorCode::Cancelled, "the response was cancelled".into());
     }
     failure
+}
+
+/// Count the calls of tools that a response states: requests of a search, or tokens of generated images.
+#[cold]
+fn bill(tool_usage: &str, sink: &mut DeltaSink<'_>) {
+    // `read` validated the JSON, so that an error here only means a value that is not an object.
+    let _ = Reader::trusted(tool_usage).maybe_object(|reader, tool| {
+        let mut calls = 0;
+        reader.maybe_object(|reader, key| {
+            let count = reader.count()?.unwrap_or(0);
+            calls = if key == "num_requests" { count } else { calls.max(count.min(1)) };
+            Ok(())
+        })?;
+        let kind = match tool {
+            "image_gen" => "image_generation_call",
+            "web_search" => "web_search_call",
+            _ => TOOL_USAGE,
+        };
+        sink.billed_at_least(kind, calls);
+        Ok(())
+    });
 }
 
 /// Return the names of the custom tools among the request's tools; `None` without xAI's `x_search`, the only tool of a

@@ -11,6 +11,9 @@ use crate::dialect::openai_chat::facts as openai_chat;
 use crate::facts::{ErrorCodes, Facts, FinishReasons, Row};
 use crate::json::Str;
 
+/// Member of a response with what its tools used.
+pub const TOOL_USAGE: &str = "tool_usage";
+
 /// Items that OpenAI bills apart from tokens, by the call, the session or the image.
 ///
 /// Source: developers.openai.com, "Pricing: built-in tools" (read 2026-11).

@@ -1,6 +1,7 @@
 """Runs of an agent: turns, tools, approvals, failures, limits, interruptions."""
 
 import asyncio
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import aclosing
 from pathlib import Path
@@ -11,7 +12,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from deltafold import Agent, AnthropicModel, MisuseError, ModelError, OpenAIChatModel, Tool
+from deltafold import Agent, AnthropicModel, MisuseError, ModelError, OpenAIChatModel, Tool, Usage
 from deltafold.conversation import (
     AgentConfig,
     AgentEventKind,
@@ -149,6 +150,53 @@ def test_a_run_ends_at_its_limits(server: ReplayServer, config: Any, reason: str
     limits = LoopConfig(**config)
     result = Harness(server, [CALL]).agent(config={"loop": limits}).run_sync("When?")
     assert (result.status, result.reason) == (RunStatus.ABORTED, reason)
+
+
+COMPACTED = {
+    "input_tokens": 4000,
+    "output_tokens": 200,
+    "inference_geo": "us",
+    "iterations": [
+        {"type": "compaction", "input_tokens": 150_000, "output_tokens": 3500},
+        {"type": "message", "input_tokens": 4000, "output_tokens": 200},
+    ],
+}
+
+
+@pytest.mark.parametrize(("limit", "requests"), [(0.5, 1), (1.0, 2)])
+def test_a_budget_counts_every_iteration_of_a_request(
+    server: ReplayServer, limit: float, requests: int
+) -> None:
+    call = {"type": "tool_use", "id": "c1", "name": "tide", "input": {"place": "Brest"}}
+    said = {"type": "text", "text": "At 17:42."}
+    head = {"id": "m", "type": "message", "role": "assistant", "model": "claude-opus-4-8"}
+    for block, reason in ((call, "tool_use"), (said, "end_turn")):
+        body = {**head, "content": [block], "stop_reason": reason, "usage": COMPACTED}
+        server.queue(Recording.of(json.dumps(body).encode(), content_type="application/json"))
+    model = AnthropicModel({"model_id": "claude-opus-4-8"}, base_url=server.url, api_key="k")
+    loop = LoopConfig(max_cost_usd=limit)
+    config = AgentConfig(model="anthropic/claude-opus-4-8", loop=loop)
+    agent = Agent(config, [tide], model=model)
+    result = agent.run_sync("When is high tide?")
+    assert len(server.requests) == requests
+    assert result.cost_usd == pytest.approx(0.8625 * requests)
+    assert (result.cost_unpriced, result.is_lower_bound) == (("inference_geo",), True)
+    assert agent.run_state.token_usage.input_tokens == 4000 * requests
+
+
+def test_a_run_without_a_price_for_its_tokens_has_a_lower_bound() -> None:
+    state = RunState()
+    state.begin()
+    used = Usage(input_tokens=1, output_tokens=1, total_tokens=2)
+    for cost in (0.5, None, 0.5):
+        state.add_usage(used, cost, ("sources",))
+    assert state.model_dump(include={"cost_usage", "cost_unpriced"}) == {
+        "cost_usage": 1.0,
+        "cost_unpriced": ("sources", "tokens"),
+    }
+    state.move("failed")
+    state.begin()
+    assert not state.cost_unpriced
 
 
 def test_a_run_ends_if_its_context_does_not_fit(server: ReplayServer) -> None:

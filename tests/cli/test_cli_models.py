@@ -80,6 +80,15 @@ def test_chat_shows_the_answer_the_usage_and_the_finish_reason(
     assert body["max_completion_tokens"] == 7
 
 
+def test_chat_says_where_the_cost_is_a_lower_bound(
+    server: ReplayServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.queue(Recording.of_events(TEXT.replace(b'"usage":{', b'"usage":{"num_sources_used":2,')))
+    assert main(["chat", "openai-chat/gpt-5", "Hi", *at(server)]) == 0
+    out = capsys.readouterr().out
+    assert "[1,200 input tokens, 2 output tokens, at least $0.001520, finish reason stop]" in out
+
+
 def test_chat_reads_a_pipe_as_one_message(
     server: ReplayServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

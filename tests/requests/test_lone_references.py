@@ -13,6 +13,7 @@ from deltafold.contract.kinds import json_array, json_object
 from deltafold.dialects import dialect_of
 from deltafold.specs.references import target_of, with_lone_references
 from deltafold.specs.strict_schema import strict_schema
+from deltafold.specs.union_types import with_types_in_branches
 
 PORT = {"type": "object", "properties": {"name": {"type": "string"}}, "description": "a port"}
 
@@ -208,3 +209,64 @@ def test_the_schema_of_an_output_stands_alone_too() -> None:
     body: Any = chat.render([deltafold.Message.user("hi")], [], config).body
     assert at(body["response_format"]["json_schema"]["schema"], "a") == {**PORT, "title": "t"}
     assert given["schema"]["properties"]["a"] == {"$ref": "#/$defs/P", "title": "t"}
+
+
+UNION: dict[str, Any] = {
+    "description": "one of both",
+    "type": "object",
+    "anyOf": [{"required": ["a"]}, {"type": "null"}, {"$ref": "#/$defs/Port"}, True],
+}
+SPLIT: dict[str, Any] = {
+    "description": "one of both",
+    "anyOf": [
+        {"type": "object", "required": ["a"]},
+        {"type": "null"},
+        {"$ref": "#/$defs/Port"},
+        True,
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [
+        (
+            {"type": "object", "properties": {"a": UNION}},
+            {"type": "object", "properties": {"a": SPLIT}},
+        ),
+        ({"items": UNION, "$defs": {"b": UNION}}, {"items": SPLIT, "$defs": {"b": SPLIT}}),
+        ({"allOf": [UNION]}, {"allOf": [SPLIT]}),
+        # The root keeps its type; a union in a branch is a union.
+        ({**UNION, "anyOf": [UNION]}, {**UNION, "anyOf": [SPLIT]}),
+        (
+            {"not": {"type": ["object", "null"], "oneOf": [{"required": ["a"]}]}},
+            {"not": {"oneOf": [{"type": ["object", "null"], "required": ["a"]}]}},
+        ),
+        # Values, and properties of these names, are no unions.
+        ({"default": UNION, "enum": [UNION]},) * 2,
+        ({"properties": {"type": {"type": "string"}, "anyOf": {"type": "array"}}},) * 2,
+        ({"items": {"type": "string", "anyOf": []}},) * 2,
+        ({"items": {"type": "string", "anyOf": 5}},) * 2,
+    ],
+)
+def test_a_type_beside_a_union_is_in_its_branches(
+    given: dict[str, Any], sent: dict[str, Any]
+) -> None:
+    before = copy.deepcopy(given)
+    assert with_types_in_branches(given) == sent
+    assert given == before
+    assert with_types_in_branches(sent) == sent
+
+
+def test_moonshot_gets_no_type_beside_a_union() -> None:
+    schema = {"type": "object", "properties": {"a": UNION}, "$defs": {"Port": PORT}}
+    tool = deltafold.ToolSpec(name="f", parameter_schema=schema)
+    sent: dict[str, Any] = {}
+    for name in ("moonshot/kimi-k3", "zai/glm-5"):
+        model = deltafold.load_model(name, api_key="k")
+        rendered = dialect_of("openai-chat").render(
+            [deltafold.Message.user("Hi")], [tool], model.get_config()
+        )
+        body: Any = rendered.body
+        sent[name] = body["tools"][0]["function"]["parameters"]["properties"]["a"]
+    assert sent == {"moonshot/kimi-k3": SPLIT, "zai/glm-5": UNION}

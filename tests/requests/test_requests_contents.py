@@ -191,3 +191,142 @@ def test_an_empty_text_gives_its_cache_mark_to_the_block_before_it() -> None:
     assert sent[0]["content"] == [marked]
     assert sent[2]["content"][0]["content"] == [marked]
     assert [note["code"] for note in rendered.notes].count("cache_mark_moved") == 2
+
+
+def home(body: dict[str, Any], dialect: str) -> tuple[Any, list[str]]:
+    """Return the body that a request becomes in its own dialect, and the codes of the notes."""
+    parsed = parse_request(body, dialect)
+    config, _ = migrate_config(parsed, dialect, model_id=str(body["model"]))
+    stream = bool(parsed.stream)
+    rendered = dialect_of(dialect).render(parsed.messages, parsed.tools, config, stream=stream)
+    return rendered.body, [str(note["code"]) for note in rendered.notes]
+
+
+MARK = {"type": "ephemeral"}
+BLANK = {"type": "text", "text": " \n", "cache_control": MARK}
+HELLO = {"type": "text", "text": "Hello"}
+
+
+@pytest.mark.parametrize(
+    ("said", "before", "after"),
+    [
+        ([BLANK, HELLO], {**HELLO, "cache_control": MARK}, [HELLO]),
+        ([BLANK, BLANK, HELLO], {**HELLO, "cache_control": MARK}, [HELLO]),
+        # The only text of a message stays; nothing else is said there.
+        ([BLANK], {**HELLO, "cache_control": MARK}, [{"type": "text", "text": " \n"}]),
+        ([HELLO, BLANK], HELLO, [{**HELLO, "cache_control": MARK}]),
+    ],
+)
+def test_an_empty_text_gives_its_cache_mark_to_the_message_before_it(
+    said: list[object], before: object, after: list[object]
+) -> None:
+    turns: list[object] = [
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": [HELLO]},
+        {"role": "user", "content": said},
+    ]
+    body, codes = home(
+        {"model": "claude-opus-4-8", "max_tokens": 9, "messages": turns}, "anthropic-messages"
+    )
+    assert body["messages"][1]["content"] == [before]
+    assert body["messages"][2]["content"] == after
+    assert codes == ["cache_mark_moved"] * said.count(BLANK)
+
+
+def test_an_empty_text_that_begins_a_result_gives_its_cache_mark_to_the_result() -> None:
+    result = {"type": "tool_result", "tool_use_id": "c", "content": [BLANK, HELLO]}
+    turns: list[object] = [
+        {"role": "user", "content": "Hi"},
+        {
+            "role": "assistant",
+            "content": [{"type": "tool_use", "id": "c", "name": "f", "input": {}}],
+        },
+        {"role": "user", "content": [result]},
+    ]
+    body, codes = home(
+        {"model": "claude-opus-4-8", "max_tokens": 9, "messages": turns}, "anthropic-messages"
+    )
+    [sent] = body["messages"][2]["content"]
+    assert (sent["content"], sent["cache_control"]) == ([HELLO], MARK)
+    assert codes == ["cache_mark_moved"]
+
+
+PIXEL = {"type": "base64", "media_type": "image/png", "data": "aGVsbG8="}
+CHUNKS = {
+    "type": "document",
+    "source": {
+        "type": "content",
+        "content": [{"type": "text", "text": "Chunk"}, {"type": "image", "source": PIXEL}],
+    },
+    "title": "X",
+}
+
+
+@pytest.mark.parametrize("is_of_result", [False, True])
+def test_an_image_in_the_content_of_a_document_reaches_every_dialect(*, is_of_result: bool) -> None:
+    said: list[Any] = [{"role": "user", "content": [CHUNKS, HELLO]}]
+    if is_of_result:
+        use = {"type": "tool_use", "id": "c", "name": "f", "input": {}}
+        result = {"type": "tool_result", "tool_use_id": "c", "content": [CHUNKS, HELLO]}
+        said = [
+            {"role": "user", "content": "Hi"},
+            {"role": "assistant", "content": [use]},
+            {"role": "user", "content": [result]},
+        ]
+    body = {"model": "claude-opus-4-8", "max_tokens": 9, "messages": said}
+    again, codes = home(body, "anthropic-messages")
+    assert codes == []
+    assert normal("anthropic-messages", again) == normal("anthropic-messages", body)
+    parsed = parse_request(body, "anthropic-messages")
+    for target in DIALECTS:
+        if target == "anthropic-messages":
+            continue
+        config = dialect_of(target).config_class.model_validate({"model_id": MODELS[target]})
+        rendered = dialect_of(target).render(parsed.messages, [], config)
+        text = json.dumps(rendered.body, default=repr)
+        assert "Chunk" in text
+        assert "aGVsbG8=" in text or any("image" in str(note) for note in rendered.notes), target
+
+
+def test_the_type_of_a_call_goes_back_to_ollama() -> None:
+    function = {"name": "f", "arguments": {"a": 1}}
+    for call in ({"id": "c", "type": "function", "function": function}, {"function": function}):
+        said: list[object] = [
+            {"role": "user", "content": "Hi"},
+            {"role": "assistant", "content": "", "tool_calls": [call]},
+            {"role": "tool", "content": "1", "tool_name": "f"},
+        ]
+        body = {"model": "qwen3", "messages": said}
+        again, codes = home(body, "ollama")
+        assert again["messages"][1]["tool_calls"] == [call]
+        assert codes == []
+        parsed = parse_request(body, "ollama")
+        config = dialect_of("openai-chat").config_class.model_validate({"model_id": "m"})
+        assert not dialect_of("openai-chat").render(parsed.messages, [], config).notes
+
+
+@pytest.mark.parametrize(
+    ("model_id", "is_kept"),
+    [
+        ("deepseek/deepseek-chat-v3.1", True),
+        ("qwen/qwen3-max", True),
+        ("openai/gpt-5.2", False),
+        ("gpt-5.2", False),
+    ],
+)
+def test_the_length_of_a_call_id_is_limited_at_openai_alone(
+    model_id: str, *, is_kept: bool
+) -> None:
+    long = "call_" + "0123456789" * 5
+    function = {"name": "f", "arguments": "{}"}
+    call = {"id": long, "type": "function", "function": function}
+    said: list[object] = [
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": long, "content": "1"},
+    ]
+    body, _ = home({"model": model_id, "messages": said}, "openai-chat")
+    ids = {body["messages"][1]["tool_calls"][0]["id"], body["messages"][2]["tool_call_id"]}
+    assert len(ids) == 1
+    assert (ids == {long}) is is_kept
+    assert all(is_kept or len(one) <= 40 for one in ids)

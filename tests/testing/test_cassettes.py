@@ -11,6 +11,7 @@ import httpx2
 import pytest
 
 import deltafold
+import event_stream
 from corpus import ROOT
 from deltafold import AnthropicModel, Message
 from deltafold.contract.exceptions import MisuseError
@@ -123,6 +124,64 @@ def test_a_secret_in_a_body_is_masked(tmp_path: Path) -> None:
     assert recording.body == b"bad key ***********"
     assert recording.request is not None
     assert recording.request.body == b"k=***"
+
+
+def frames() -> bytes:
+    """Write an answer of Bedrock whose text repeats the key of the request."""
+    return b"".join(
+        event_stream.event(name, body)
+        for name, body in (
+            ("messageStart", {"role": "assistant"}),
+            ("contentBlockDelta", {"contentBlockIndex": 0, "delta": {"text": "sk-secret-1"}}),
+            ("contentBlockStop", {"contentBlockIndex": 0}),
+            ("messageStop", {"stopReason": "end_turn"}),
+        )
+    )
+
+
+def test_a_binary_body_is_not_masked(tmp_path: Path) -> None:
+    path = tmp_path / "bedrock.json"
+    packed = {"base64_string": base64.b64encode(frames()).decode()}
+    headers = {
+        "Authorization": ["Bearer sk-secret-1"],
+        "X-Amzn-Bedrock-Accept": ["application/json"],
+        "X-Request": ["sk-secret-1"],
+    }
+    uri = "https://bedrock-runtime.us-east-1.amazonaws.com/model/m/converse-stream"
+    request = {"method": "POST", "uri": uri, "headers": headers, "body": packed}
+    kind = {"Content-Type": ["application/vnd.amazon.eventstream"], "X-Request": ["sk-secret-1"]}
+    response = {"status": {"code": 200}, "headers": kind, "body": packed}
+    path.write_text(json.dumps({"interactions": [{"request": request, "response": response}]}))
+    (recording,) = load_cassette(path)
+    assert recording.body == frames()
+    assert recording.headers["x-request"] == "***********"
+    assert recording.request is not None
+    assert recording.request.body == frames()
+    assert deltafold.fold(recording.body, "bedrock-converse").text == "sk-secret-1"
+
+
+@pytest.mark.parametrize("kind", ["text/event-stream", "application/json; charset=utf-8"])
+def test_a_text_with_a_nul_character_is_masked(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "text.json"
+    request = {"uri": "https://e.com/", "headers": {"Authorization": ["Bearer sk-secret-1"]}}
+    body = {"string": "\0 sk-secret-1"}
+    response = {"status": {"code": 200}, "headers": {"Content-Type": [kind]}, "body": body}
+    path.write_text(json.dumps({"interactions": [{"request": request, "response": response}]}))
+    (recording,) = load_cassette(path)
+    assert recording.body == b"\0 ***********"
+
+
+def test_the_old_form_of_vcrpy_for_httpx_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "httpx.yaml"
+    path.write_text(
+        "interactions:\n- request: {method: POST, uri: 'https://e.com/v1/chat', body: '{}',"
+        "\n    headers: {}}\n"
+        '  response:\n    content: \'{"id": "x"}\'\n    http_version: HTTP/1.1\n'
+        "    headers: {Content-Type: [application/json]}\n    status_code: 429\nversion: 1\n"
+    )
+    (recording,) = load_cassette(path)
+    assert (recording.status, recording.body) == (429, b'{"id": "x"}')
+    assert recording.headers == {"content-type": "application/json"}
 
 
 def test_a_cassette_is_played_by_a_server_and_by_a_transport() -> None:

@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 import deltafold
+import event_stream
 from deltafold import MisuseError
 from deltafold.testing import Ending, Recorder, Recording, ReplayServer, ReplayTransport
 from deltafold.transports.http import (
@@ -244,6 +245,19 @@ def test_the_key_of_an_sdks_client_is_starred_out(
     list(recorder.tap(source, request_to(URL)).chunks)
     [recording] = Recording.load_all(tmp_path)
     assert recording.body == b"bad key ***********"
+
+
+def test_a_binary_body_is_recorded_as_it_came(
+    sdk: tuple[anthropic.Anthropic, Recorder], tmp_path: Path
+) -> None:
+    _, recorder = sdk
+    body = event_stream.event("contentBlockDelta", {"delta": {"text": "sk-abcdefgh"}})
+    headers = {"content-type": "application/vnd.amazon.eventstream", "x-key": "sk-abcdefgh"}
+    source = Source(iter([body[:50], body[50:]]), lambda: None, 200, headers)
+    list(recorder.tap(source, request_to(URL)).chunks)
+    [recording] = Recording.load_all(tmp_path)
+    assert recording.body == body
+    assert recording.headers.get("x-key", "***********") == "***********"
 
 
 def test_what_was_recorded_is_replayed(tmp_path: Path) -> None:

@@ -97,11 +97,11 @@ def _answer(model: Model[Any], messages: list[Message], system_prompt: str | Non
             messages.pop()
             return EXIT_ERROR
         messages.append(message)
-        say(_footer(message, stream.cost_usd))
+        say(_footer(message, stream.cost_usd, is_lower_bound=stream.is_lower_bound))
     return EXIT_ERROR if is_interrupted else EXIT_DONE
 
 
-def _footer(message: Message, cost_usd: float | None) -> str:
+def _footer(message: Message, cost_usd: float | None, *, is_lower_bound: bool) -> str:
     facts: list[str] = []
     usage = message.meta.usage
     if usage is not None and usage.input_tokens is not None:
@@ -109,7 +109,7 @@ def _footer(message: Message, cost_usd: float | None) -> str:
     if usage is not None and usage.output_tokens is not None:
         facts.append(f"{usage.output_tokens:,} output tokens")
     if cost_usd is not None:
-        facts.append(f"${cost_usd:.6f}")
+        facts.append(f"{'at least ' if is_lower_bound else ''}${cost_usd:.6f}")
     if message.meta.finish_reason is not None:
         facts.append(f"finish reason {message.meta.finish_reason}")
     return f"[{', '.join(facts)}]"

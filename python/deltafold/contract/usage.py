@@ -21,7 +21,8 @@ class Usage(WireModel):
     `input_tokens` counts the whole prompt, cached tokens included. `output_tokens` counts all
     generated tokens, reasoning included. `total_tokens` is their sum. `cost` is in US dollars. An
     unknown member is None. `details` has `raw`, the record as the provider wrote it, and where they
-    are known `audioInputTokens` and `audioOutputTokens`.
+    are known `audioInputTokens`, `audioOutputTokens`, `service_tier` (a tier with prices of its
+    own) and `billedCalls` (numbers of calls that are billed apart from tokens, by kind).
 
     >>> message.meta.usage.input_tokens, message.meta.usage.output_tokens
     """

@@ -9,7 +9,7 @@ from mimetypes import guess_type
 from typing import Final
 
 from deltafold.dialects.media import Source
-from deltafold.dialects.model_table import find_model
+from deltafold.dialects.model_table import facts_of, find_model
 
 _ASSISTANT_FIRST: Final[Mapping[str, re.Pattern[str]]] = {
     # A recording of Claude Sonnet 4.5 in 2026. Converse refuses it for models of other vendors: "A
@@ -18,6 +18,11 @@ _ASSISTANT_FIRST: Final[Mapping[str, re.Pattern[str]]] = {
     # Recordings of Claude Haiku 4.5, Sonnet 4.5 and 4.6, and Opus 4.8 in 2026.
     "anthropic-messages": re.compile(r"claude-[a-z]+-(?:4-[5-9]|[5-9]|\d\d)(?!\d)"),
 }
+
+_OF_DEEPSEEK: Final = re.compile(r"deepseek-", re.IGNORECASE)
+"""Models at DeepSeek's own API; other hosts write `deepseek-ai/` or `deepseek/` before the name."""
+
+_DEEPSEEK_READS_TEXT: Final = re.compile(r"deepseek-(?!.*(?:vision|vl|ocr))", re.IGNORECASE)
 
 _OF_OPENAI: Final = re.compile(r"(gpt-(?!oss)|chatgpt-|o\d)")
 
@@ -28,8 +33,8 @@ _SYSTEM_FIRST: Final = re.compile(r"(?:.*/)?(?:qwen|qwq)", re.IGNORECASE)
 """Models whose chat template refuses a system message behind the first message: "System message
 must be at the beginning." (the templates of Qwen 3.5 on vLLM and llama.cpp, read 2026-11)."""
 
-_OF_CLAUDE: Final = frozenset({"anthropic-messages", "bedrock-converse"})
-"""Dialects whose reasoning may be a Claude model's."""
+OF_CLAUDE: Final = frozenset({"anthropic-messages", "bedrock-converse"})
+"""Dialects whose answers may be a Claude model's."""
 
 CALLS_NEED_NO_RESULT: Final = frozenset({"gemini"})
 """Dialects that accept a text of the user directly after calls, in place of their results.
@@ -55,6 +60,30 @@ def assistant_may_begin(dialect: str, model_id: str | None) -> bool:
     return pattern is not None and pattern.search(model_id or "") is not None
 
 
+def user_must_end(dialect: str, model_id: str | None) -> bool:
+    """Return whether the model is known to refuse a history whose last message is the assistant's.
+
+    Anthropic: "This model does not support assistant message prefill. The conversation must end
+    with a user message" (a recording of Claude Sonnet 5 in 2026; the table of models). A newer
+    version is as the last one that the table knows; of any other name nothing is known.
+    """
+    if dialect not in OF_CLAUDE or model_id is None:
+        return False
+    known, own = find_model(model_id), facts_of(model_id)
+    if known is None or (known.is_stand_in and (own is None or own.line is None)):
+        return False
+    return known.facts.prefill is False
+
+
+def calls_end_at_text(dialect: str, model_id: str | None) -> bool:
+    """Return whether calls need their results before the next text of the same answer.
+
+    DeepSeek makes messages of Chat of the items of Responses, and a text begins the next one: "No
+    tool output found for tool call" (a recording of 2026).
+    """
+    return dialect == "openai-responses" and _is(_OF_DEEPSEEK, model_id)
+
+
 def nobody_must_speak(dialect: str, model_id: str | None, *, has_system: bool) -> bool:
     """Return whether a history may be without a message of the user or the assistant.
 
@@ -75,6 +104,16 @@ def arguments_may_be_any_text(dialect: str, model_id: str | None) -> bool:
     return dialect in {"openai-chat", "openai-responses"} and _is(_OF_OPENAI, model_id)
 
 
+def is_routed_elsewhere(model_id: str) -> bool:
+    """Return whether a router of Chat takes a model to another vendor than OpenAI.
+
+    The limit of 40 characters of a call id is OpenAI's. Source: recordings of OpenRouter in 2026,
+    which took ids of 46 characters for models of DeepSeek and Qwen.
+    """
+    vendor, has_vendor, _ = model_id.partition("/")
+    return bool(has_vendor) and vendor not in {"openai", "azure"}
+
+
 def answer_needs_its_id(dialect: str, model_id: str | None) -> bool:
     """Return whether reasoning with an id is refused before an answer that lost its id.
 
@@ -91,7 +130,7 @@ def binds_reasoning(dialect: str, model_id: str) -> bool:
     A Claude model that the table of models does not describe is taken as a newer one. Sources:
     Anthropic's pages "Preserved thinking" and "Troubleshooting thinking" (read 2026-11); the table.
     """
-    if dialect not in _OF_CLAUDE or "claude" not in model_id:
+    if dialect not in OF_CLAUDE or "claude" not in model_id:
         return False
     known = find_model(model_id)
     return known is None or known.facts.binds_thinking is not False
@@ -125,7 +164,21 @@ def refused_medium(dialect: str, model_id: str | None, source: Source) -> str | 
     for of_dialect, pattern, kind, is_of_kind in _REFUSED_MEDIA:
         if dialect == of_dialect and is_of_kind(source) and _is(pattern, model_id):
             return kind
-    return None
+    known = find_model(model_id) if model_id else None
+    if known is None:
+        return None
+    read = (("an image", _is_image, known.facts.images), ("audio", _is_audio, known.facts.audio))
+    return next((kind for kind, is_kind, fact in read if fact is False and is_kind(source)), None)
+
+
+def _is_image(source: Source) -> bool:
+    return _mime_type(source).startswith("image/")
+
+
+def _is_file(source: Source) -> bool:
+    """Return whether a file goes out as one; that of a text is written as a text."""
+    kinds = ("image/", "audio/", "video/", "text/")
+    return not _mime_type(source).startswith(kinds)
 
 
 def _is_audio(source: Source) -> bool:
@@ -150,6 +203,18 @@ _REFUSED_MEDIA: Final[tuple[tuple[str, re.Pattern[str], str, Callable[[Source], 
     # "The file type you uploaded is not supported. Please try again with a pdf".
     ("openai-chat", _NO_AUDIO, "audio", _is_audio),
     ("openai-responses", _NO_AUDIO, "audio", _is_audio),
+    # Recordings of DeepSeek V4: "unknown variant `image_url`, expected `text`", and the same words
+    # for `input_audio`, `video_url` and `file`.
+    *(
+        (of_dialect, _DEEPSEEK_READS_TEXT, kind, is_of_kind)
+        for of_dialect in ("openai-chat", "openai-responses")
+        for kind, is_of_kind in (
+            ("an image", _is_image),
+            ("audio", _is_audio),
+            ("a video", _is_video),
+            ("a file", _is_file),
+        )
+    ),
     # Recordings of Claude Sonnet 4.5: "This model doesn't support the video content block", "This
     # model doesn't support the s3Uri field" for an image; a document in S3 was accepted.
     ("bedrock-converse", _CLAUDE_AT_BEDROCK, "a video", _is_video),

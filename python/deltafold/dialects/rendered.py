@@ -23,6 +23,9 @@ T = TypeVar("T")
 
 Object: TypeAlias = dict[str, object]
 
+IN_BLOCK: Final = "in_block"
+"""Member of the state of an image that is also in the block of the part before it."""
+
 IN_INPUT: Final = "deltafold_in_input"
 """Member of `extra` of a tool that the conversation declares, and not the list of tools."""
 
@@ -168,6 +171,10 @@ class Rendering:
         if self._call_ids is None:
             self._call_ids = self._identifiers.call_ids()
         return self._call_ids
+
+    def take_call_ids(self, aliases: Aliases) -> None:
+        """Make the call ids of this request in another form, before the first one is made."""
+        self._call_ids = aliases
 
     @cached_property
     def declared(self) -> Mapping[str, ToolSpec]:
@@ -355,7 +362,8 @@ class Rendering:
             name
             for member in ("members", "message")
             for name in json_object(found.get(member)) or {}
-            if name != "role"
+            # Other dialects have a type of each call.
+            if name != "role" and not (name == "type" and isinstance(part, ToolCallPart))
         ]
         if names:
             self.note(

@@ -40,6 +40,9 @@ from deltafold.message.parts import joined_text
 OPENING: Final = "(The conversation begins here.)"
 """User message before a conversation that the assistant begins, for providers that refuse this."""
 
+CLOSING: Final = "(Continue.)"
+"""User message behind an answer, for models that refuse a conversation that the assistant ends."""
+
 
 SYSTEM_MARK: Final = "<system>\n{}\n</system>"
 """Form of a system message that becomes a text of the user."""

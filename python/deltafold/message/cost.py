@@ -15,8 +15,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, Final, Literal, TypeAlias
 
-from deltafold.contract.kinds import json_object
 from deltafold.contract.usage import Usage
+from deltafold.message.billing import billed, extra_iterations, stated_cost
 
 CostSource: TypeAlias = Literal["provider", "genai-prices"]
 
@@ -36,10 +36,17 @@ class Cost:
     Attributes:
         usd: US dollars, None if neither the provider nor the price list has a cost.
         source: source of the amount, None if there is no amount.
+        unpriced: names of what is billed and not in the amount, such as `web_search_call`.
     """
 
     usd: float | None = None
     source: CostSource | None = None
+    unpriced: tuple[str, ...] = ()
+
+    @property
+    def is_lower_bound(self) -> bool:
+        """Whether something is billed that the amount leaves out."""
+        return bool(self.unpriced)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,23 +86,46 @@ def cost_of(usage: Usage | None, vendor: str, model_id: str) -> Cost:
     """
     if usage is None:
         return Cost()
-    if usage.cost is not None:
-        return Cost(usage.cost, "provider")
+    stated = stated_cost(usage)
+    if stated is not None:
+        return Cost(stated, "provider")
     price_list = _price_list()
     if price_list is None or usage.input_tokens is None or usage.output_tokens is None:
         return Cost()
+    amount, unpriced = 0.0, list[str]()
+    parts = [(usage, model_id), *((one, own or model_id) for one, own in extra_iterations(usage))]
+    for one, priced_model in parts:
+        of_part = _listed_cost(one, price_list, vendor, priced_model)
+        if of_part is not None:
+            amount += of_part[0]
+            unpriced += of_part[1]
+        elif one is usage:
+            return Cost()
+        else:
+            unpriced.append(f"iterations[{priced_model}]")
+    return Cost(amount, "genai-prices", tuple(dict.fromkeys(unpriced)))
+
+
+def _listed_cost(
+    usage: Usage, price_list: ModuleType, vendor: str, model_id: str
+) -> tuple[float, list[str]] | None:
+    """Return the price of one record and the names of what it leaves out; None without a price."""
+    provider_id = _PRICE_LIST_NAMES.get(vendor, vendor)
     try:
         with warnings.catch_warnings():
             # An older price list may lack a kind of token; the tokens then have the price of the
             # whole.
             warnings.simplefilter("ignore")
-            counted = price_list.Usage(**_counts(usage))
+            bill = billed(usage, price_list, provider_id)
             priced = price_list.calc_price(
-                counted, model_id, provider_id=_PRICE_LIST_NAMES.get(vendor, vendor)
+                price_list.Usage(**bill.counts),
+                model_id,
+                provider_id=provider_id,
+                price_context=bill.context or None,
             )
     except (LookupError, ValueError):  # no such vendor or model; counts that contradict each other
-        return Cost()
-    return Cost(float(priced.total_price), "genai-prices")
+        return None
+    return float(priced.total_price), [*bill.unpriced, *bill.without_price(priced)]
 
 
 def listed_model(vendor: str, model_id: str) -> ListedModel | None:
@@ -120,30 +150,6 @@ def listed_model(vendor: str, model_id: str) -> ListedModel | None:
         reasoning=_price(listed, "output_reasoning_mtok"),
     )
     return ListedModel(prices, priced.model.context_window)
-
-
-def _counts(usage: Usage) -> dict[str, int]:
-    details = usage.details
-    counted = {
-        "input_tokens": usage.input_tokens,
-        "output_tokens": usage.output_tokens,
-        "cache_read_tokens": usage.cache_read_tokens,
-        "cache_write_tokens": usage.cache_write_tokens,
-        "cache_write_1h_tokens": _written_for_an_hour(usage),
-        "output_reasoning_tokens": usage.reasoning_tokens,
-        "input_audio_tokens": details and details.get("audioInputTokens"),
-        "output_audio_tokens": details and details.get("audioOutputTokens"),
-    }
-    return {name: count for name, count in counted.items() if isinstance(count, int) and count}
-
-
-def _written_for_an_hour(usage: Usage) -> object:
-    """Return Anthropic's count of cache writes that live for an hour, which cost more.
-
-    Source: the Messages API reference, `usage.cache_creation` (read 2026-11).
-    """
-    raw = json_object((usage.details or {}).get("raw")) or {}
-    return (json_object(raw.get("cache_creation")) or {}).get("ephemeral_1h_input_tokens")
 
 
 def _price(listed: object, name: str) -> float | None:

@@ -30,6 +30,7 @@ class ShownMeta(Protocol):
     usage: Usage | None
     cost_usd: float | None
     cost_source: str | None
+    cost_unpriced: tuple[str, ...]
     model_id: str | None
     finish_reason: FinishReason | None
     warnings: list[dict[str, object]]
@@ -113,6 +114,7 @@ def _facts(meta: ShownMeta) -> Iterator[str]:
             for name, count in counts.items()
         )
     if meta.cost_usd is not None:
-        yield f"${meta.cost_usd:.4g} ({meta.cost_source})"
+        without = f" without {', '.join(meta.cost_unpriced)}" if meta.cost_unpriced else ""
+        yield f"${meta.cost_usd:.4g} ({meta.cost_source}){without}"
     for warning in meta.warnings:
         yield f"warning {warning.get('code')}: {warning.get('message')}"

@@ -103,7 +103,9 @@ KINDS_OF_ROLE: Final = {
 class Meta(WireModel):
     """Metadata of a message. The model is open: other members are kept.
 
-    `cost_usd` is in US dollars, and `cost_source` is its source. `duration_ms` is in milliseconds.
+    `cost_usd` is in US dollars, and `cost_source` is its source. `cost_unpriced` names what was
+    billed and is not in it, such as `web_search_call`; the cost is a lower bound then.
+    `duration_ms` is in milliseconds.
     `timing` has seconds since the request was sent (`timeToFirstByte`, `timeToFirstDelta`,
     `timeToFirstText`) and `tokensPerSecond`. A message that was read from the call of a `Model` has
     these members; they are computed when one of them is first read.
@@ -126,6 +128,7 @@ class Meta(WireModel):
     usage: Usage | None = None
     cost_usd: float | None = None
     cost_source: str | None = None
+    cost_unpriced: tuple[str, ...] = ()
     duration_ms: float | None = None
     timing: dict[str, float] | None = None
     response_id: str | None = None
@@ -153,6 +156,11 @@ class Meta(WireModel):
             _ = self.__dict__
             super().__delattr__(name)
 
+    @property
+    def is_lower_bound(self) -> bool:
+        """Whether something was billed that `cost_usd` leaves out."""
+        return bool(self.cost_unpriced)
+
     def __eq__(self, other: object) -> bool:
         """Compare the values, whether they are computed yet or not."""
         return isinstance(other, Meta) and self._members() == other._members()
@@ -170,7 +178,7 @@ class Meta(WireModel):
         wire: dict[str, object] = {}
         for name in type(self).model_fields:
             value = getattr(self, name)
-            if value is not None and value is not False and value != []:
+            if value is not None and value is not False and value not in ([], ()):
                 wire[to_camel(name)] = value
         wire.update(self.__pydantic_extra__ or {})
         return wire
@@ -413,7 +421,7 @@ class Message(WireModel):
         content = self.to_dict()
         del content["id"], content["timestamp"]
         meta = cast("dict[str, object]", content.pop("meta", {}))
-        of_call = {"costUsd", "costSource", "durationMs", "timing"}
+        of_call = {"costUsd", "costSource", "costUnpriced", "durationMs", "timing"}
         return {**content, "meta": {key: meta[key] for key in meta.keys() - of_call}}
 
     def to_dict(self) -> dict[str, object]:

@@ -20,11 +20,11 @@ from deltafold.contract.exceptions import MisuseError
 from deltafold.dialects import Dialect
 from deltafold.dialects.capability import Capability
 from deltafold.dialects.model_table import find_model
-from deltafold.dialects.repairs.repair import is_plain
+from deltafold.dialects.repairs.pieces import is_plain
 from deltafold.dialects.settings import CacheConfig, ModelConfig
 from deltafold.errors.mapper import ErrorMapper
 from deltafold.message.cost import listed_model
-from deltafold.message.messages import Message
+from deltafold.message.messages import Message, Role
 from deltafold.models import continuation
 from deltafold.models.call_inputs import (
     NO_METADATA,
@@ -360,7 +360,8 @@ class Model(Streaming, Generic[ConfigT]):
         if continued is not None:
             conversation.append(self._continuable(config).checked(continued))
         report = None
-        if not is_plain(conversation) or asked.repair not in REPAIRS:
+        is_ended = bool(conversation) and conversation[-1].role is Role.ASSISTANT
+        if is_ended or not is_plain(conversation) or asked.repair not in REPAIRS:
             conversation, report = examined(
                 conversation, self.dialect, config, repair=asked.repair, strict=asked.strict
             )

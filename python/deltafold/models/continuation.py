@@ -109,6 +109,7 @@ def joined(partial: Message, dialect: str, rest: Message | None) -> Message:
     usage = [one for one in (before.usage, meta.usage) if one is not None]
     meta.usage = sum_of_usage(usage) if usage else None
     meta.cost_usd = sum(costs) if costs else None
+    meta.cost_unpriced = tuple(dict.fromkeys((*before.cost_unpriced, *meta.cost_unpriced)))
     meta.duration_ms = sum(times) if times else None
     meta.warnings = [*_without_end(before.warnings), *meta.warnings, _warning(partial, len(usage))]
     return rest

@@ -24,10 +24,10 @@ _ODD: Final = re.compile(r"[^\w.-]")
 _INDEX: Final = re.compile("[0-9]{1,9}")
 """Place in a list, as a reference writes it."""
 
-_VALUES: Final = frozenset({"const", "default", "enum", "examples"})
+VALUES: Final = frozenset({"const", "default", "enum", "examples"})
 """Keywords whose values are no schemas."""
 
-_NAMES_TO_SCHEMAS: Final = frozenset(
+NAMES_TO_SCHEMAS: Final = frozenset(
     {"properties", "patternProperties", "dependentSchemas", "definitions", "$defs"}
 )
 """Keywords whose values are objects of schemas."""
@@ -127,9 +127,9 @@ class _Separation:
         return {keyword: self._inside(keyword, value) for keyword, value in members.items()}
 
     def _inside(self, keyword: str, value: object) -> object:
-        if keyword in _VALUES:
+        if keyword in VALUES:
             return value
-        members = json_object(value) if keyword in _NAMES_TO_SCHEMAS else None
+        members = json_object(value) if keyword in NAMES_TO_SCHEMAS else None
         return self._separate(value) if members is None else self._each(members)
 
     def _each(self, schemas: Mapping[str, object]) -> Schema:

@@ -69,6 +69,7 @@ def call_facts(
     return {
         "cost_usd": cost.usd,
         "cost_source": cost.source,
+        "cost_unpriced": cost.unpriced,
         "duration_ms": None if timing.duration is None else timing.duration * 1000,
         "timing": {name: value for name, value in named.items() if value is not None} or None,
     }

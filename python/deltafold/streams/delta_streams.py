@@ -107,6 +107,16 @@ class _Stream(Generic[ReaderT]):
         return self._core.cost.source
 
     @property
+    def cost_unpriced(self) -> tuple[str, ...]:
+        """Names of what was billed so far and is not in the cost; () if the cost is complete."""
+        return self._core.cost.unpriced
+
+    @property
+    def is_lower_bound(self) -> bool:
+        """Whether something was billed that `cost_usd` leaves out."""
+        return self._core.cost.is_lower_bound
+
+    @property
     def ended_at(self) -> int | None:
         """Bytes of the body up to the end of the event that ended it.
 

@@ -5,7 +5,8 @@ Out: one `Recording` per interaction, in the order of the file.
 
 Laws: a body has the bytes that a client reads, without content encoding. The request keeps what a
 `Recorder` keeps, and its body. Secrets of the request are masked wherever the interaction repeats
-them. A file is hostile input: it constructs no objects, and its size and its bodies are bounded.
+them, except in binary bodies. A file is hostile input: it constructs no objects, and its size and
+its bodies are bounded.
 """
 
 import base64
@@ -19,7 +20,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from deltafold.testing.content_encoding import unpacked
 from deltafold.testing.recorder import kept_request_headers, kept_response_headers
-from deltafold.testing.recording import RecordedRequest, Recording
+from deltafold.testing.recording import RecordedRequest, Recording, is_binary
 from deltafold.testing.safe_yaml import read_yaml
 from deltafold.transports.secrets import (
     HARMLESS_QUERY,
@@ -109,6 +110,8 @@ def _recording(interaction: _Members) -> Recording:
     unordinary = {name: value for name, value in sent.items() if name not in _ORDINARY_HEADERS}
     secrets = Redactor([*secrets_in_headers(unordinary), *secrets_in_url(url)])
     asked = unpacked(_body(request), sent.get("content-encoding", ""))
+    if not is_binary(asked, sent.get("content-type", "")):
+        asked = secrets.content(asked)
     query = parse_qsl(parts.query, keep_blank_values=True)
     recording = Recording(
         tuple((0.0, piece) for piece in _pieces(body, received.get("content-type", ""))),
@@ -119,7 +122,7 @@ def _recording(interaction: _Members) -> Recording:
             parts.path,
             {name: value for name, value in query if name in HARMLESS_QUERY},
             kept_request_headers(sent),
-            secrets.content(asked) or None,
+            asked or None,
         ),
     )
     for form in secrets.forms:
@@ -153,10 +156,14 @@ def _text(value: object) -> str:
 
 
 def _status(response: _Members) -> int:
-    """Return the status: a number, `200 OK`, or a mapping with `code`."""
+    """Return the status: a number, `200 OK`, or a mapping with `code`.
+
+    vcrpy before version 7 wrote `status_code`, and `content` for the body, for a client of httpx.
+    """
     status = response.get("status")
     if isinstance(status, dict):
         status = cast("_Members", status).get("code")
+    status = response.get("status_code", status)
     found = _STATUS.match(str(response.get("code", status)))
     if found is None:
         raise ValueError(f"the status {status!r} is not an HTTP status")
@@ -167,7 +174,7 @@ def _body(message: _Members) -> bytes:
     """Return the body of a request or of a response, as it was recorded."""
     if "parsed_body" in message:  # some serializers write JSON bodies as YAML
         return _json_of(message["parsed_body"])
-    body = message.get("body")
+    body = message.get("body", message.get("content"))
     if not isinstance(body, dict):
         return _bytes(body)
     members = cast("_Members", body)

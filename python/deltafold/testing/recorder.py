@@ -5,7 +5,7 @@ In: the responses of a client or transport.  Out: the same responses, and one fi
 Laws: the reader gets the same bytes at the same time as without a recorder. A file is written when
 its response ends or is closed. The file does not identify the caller: it keeps only harmless
 headers and query members of the request, leaves out response headers that name an account, and
-masks a key that the response repeats.
+masks a key that the response repeats, except in a binary body.
 """
 
 import itertools

@@ -241,13 +241,19 @@ class Recording:
         )
 
     def starred(self, secret: bytes) -> Self:
-        """Return the same recording with a secret replaced by as many stars wherever it is read."""
+        """Return the same recording with a secret replaced by as many stars wherever it is read.
+
+        A binary body stays as it is: its frames have checksums.
+        """
         stars = b"*" * len(secret)
         headers = {
             name: value.encode().replace(secret, stars).decode()
             for name, value in self.headers.items()
         }
-        return replace(self._with_body(self._whole.replace(secret, stars)), headers=headers)
+        starred = self
+        if not is_binary(self._whole, self.headers.get("content-type", "")):
+            starred = self._with_body(self._whole.replace(secret, stars))
+        return replace(starred, headers=headers)
 
     @property
     def body(self) -> bytes:
@@ -273,6 +279,15 @@ class Recording:
             pieces.append((after, body[: len(piece)]))
             body = body[len(piece) :]
         return replace(self, pieces=tuple(pieces))
+
+
+def is_binary(body: bytes, content_type: str) -> bool:
+    """Return whether a body is binary: it has a NUL byte, and its type is not one of text.
+
+    Each frame of an AWS event stream begins with its length, which has a NUL byte.
+    """
+    kind = content_type.partition(";")[0].strip().lower()
+    return b"\0" in body and not kind.startswith("text/") and "json" not in kind
 
 
 def _lines(lines: Iterable[bytes], path: Path | str) -> Iterator[dict[str, object]]:

@@ -25,10 +25,10 @@ from deltafold.conversation.agent.run import AgentConfig, RunState, RunStatus
 from deltafold.conversation.agent.run_events import AgentEvent, AgentEventKind, RunResult
 from deltafold.conversation.agent.run_log import (
     begun_early,
+    count_run,
     last_answer,
     newest_answer,
     open_calls,
-    used_in_run,
     waiting_calls,
 )
 from deltafold.conversation.agent.run_setup import RunSetup
@@ -257,8 +257,7 @@ class Agent(Generic[T]):
             for call_id, is_approved in approvals.items():
                 stage = CallStage.APPROVED if is_approved else CallStage.REJECTED
                 log.append(CallEntry(tool_call_id=call_id, stage=stage))
-            turns, state.token_usage, state.cost_usage = used_in_run(log, log.run_id)
-            return turns
+            return count_run(log, log.run_id, state)
 
         async with aclosing(self._guarded(prepare)) as batches:
             async for events in batches:
@@ -398,6 +397,7 @@ class Agent(Generic[T]):
             turns=self._turn,
             usage=used.token_usage,
             cost_usd=used.cost_usage,
+            cost_unpriced=used.cost_unpriced,
             **facts,
         )
         return [self._event(AgentEventKind.RUN_END, run=result)]

@@ -169,7 +169,7 @@ class Asking:
         """Return the failure of a request, after its usage and its partial answer are recorded."""
         error = answer.error
         if error is not None:
-            self._setup.run_state.add_usage(answer.usage, answer.cost_usd)
+            self._setup.run_state.add_usage(answer.usage, answer.cost_usd, answer.cost_unpriced)
         partial = None if error is None else error.partial_message
         known = [] if continued is None else continued.parts
         if error is not None and partial is not None and partial.parts != known:
@@ -186,8 +186,9 @@ class Asking:
             entry = ModelOutputEntry.of_message(message, entry.invocation, entry.metadata)
         self._warn_of_early_calls(kept_message(entry))
         kept = None if is_continued else kept_message(entry)
-        cost = answer.cost_usd if kept is None else kept.meta.cost_usd
-        self._setup.run_state.add_usage(answer.usage, cost)
+        billed = answer if kept is None else kept.meta
+        state = self._setup.run_state
+        state.add_usage(answer.usage, billed.cost_usd, billed.cost_unpriced)
         return self._setup.state.append_model_output(entry)
 
     def _warn_of_early_calls(self, message: Message | None) -> None:

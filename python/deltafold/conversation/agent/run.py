@@ -219,6 +219,8 @@ class RunState(ShortRepr, BaseModel):
         last_error: text of the most recent failure.
         token_usage: sum of the usage of all streams of the run.
         cost_usage: sum of their cost in US dollars; None if no cost is known.
+        cost_unpriced: names of what was billed and is not in that sum; "tokens" if the tokens of a
+            stream have no known price.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -229,6 +231,7 @@ class RunState(ShortRepr, BaseModel):
     last_error: str | None = None
     token_usage: Usage = Field(default_factory=Usage)
     cost_usage: float | None = None
+    cost_unpriced: tuple[str, ...] = ()
 
     def begin(self, run_id: str | None = None) -> str:
         """Begin a run: its counts start anew; returns its id.
@@ -240,8 +243,7 @@ class RunState(ShortRepr, BaseModel):
         self.current_run_id = run_id or str(uuid4())
         self.pending_tool_calls = []
         self.last_error = None
-        self.token_usage = Usage()
-        self.cost_usage = None
+        self.forget_usage()
         return self.current_run_id
 
     def move(self, status: RunStatus | str, *, error: str | None = None) -> None:
@@ -265,10 +267,27 @@ class RunState(ShortRepr, BaseModel):
                 )
         super().__setattr__(name, value)
 
-    def add_usage(self, usage: Usage | None, cost_usd: float | None = None) -> None:
-        """Add the usage and the cost of one stream; unknown values add nothing."""
+    def forget_usage(self) -> None:
+        """Count usage and cost from zero."""
+        self.token_usage = Usage()
+        self.cost_usage = None
+        self.cost_unpriced = ()
+
+    def add_usage(
+        self, usage: Usage | None, cost_usd: float | None = None, unpriced: tuple[str, ...] = ()
+    ) -> None:
+        """Add the usage and the cost of one stream; unknown values add nothing.
+
+        Args:
+            usage: the tokens.
+            cost_usd: the cost in US dollars; the one that the usage states if it is None.
+            unpriced: names of what the cost leaves out.
+        """
         if usage is not None:
             self.token_usage = sum_of_usage((self.token_usage, usage))
             cost_usd = usage.cost if cost_usd is None else cost_usd
+            if cost_usd is None and usage.total_tokens:
+                unpriced = (*unpriced, "tokens")
+        self.cost_unpriced = tuple(dict.fromkeys((*self.cost_unpriced, *unpriced)))
         if cost_usd is not None:
             self.cost_usage = (self.cost_usage or 0.0) + cost_usd

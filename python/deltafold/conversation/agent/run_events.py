@@ -110,6 +110,8 @@ class RunResult(Generic[T]):
         turns: number of answers.
         usage: tokens of all requests.
         cost_usd: cost of all requests in US dollars, None if no cost is known.
+        cost_unpriced: names of what was billed and is not in that cost, such as
+            `web_search_call`; "tokens" if the tokens of a request have no known price.
         pending: calls that wait for an approval.
         error: the failure, None if the run has not failed.
     """
@@ -121,8 +123,14 @@ class RunResult(Generic[T]):
     turns: int = 0
     usage: Usage = field(default_factory=Usage)
     cost_usd: float | None = None
+    cost_unpriced: tuple[str, ...] = ()
     pending: tuple[ToolCallRequest, ...] = ()
     error: Exception | None = None
+
+    @property
+    def is_lower_bound(self) -> bool:
+        """Whether something was billed that `cost_usd` leaves out."""
+        return self.cost_usd is not None and bool(self.cost_unpriced)
 
     @property
     def text(self) -> str:

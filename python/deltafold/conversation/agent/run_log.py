@@ -6,7 +6,7 @@ In: a log.  Out: open calls and their stages, an answer that broke off, usage of
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from deltafold.contract.usage import Usage, sum_of_usage
+from deltafold.conversation.agent.run import RunState
 from deltafold.conversation.history.entries import (
     HistoryEntry,
     ModelInputEntry,
@@ -118,16 +118,14 @@ def _since_input(log: ConversationLog) -> Iterator[HistoryEntry]:
         yield entry
 
 
-def used_in_run(log: ConversationLog, run_id: str | None) -> tuple[int, Usage, float | None]:
-    """Return the number of answers of a run, and the usage and the cost of all its requests."""
+def count_run(log: ConversationLog, run_id: str | None, state: RunState) -> int:
+    """Return the number of answers of a run, and count the usage and cost of its requests anew."""
     entries = [entry for entry in log.entries if entry.run_id == run_id]
-    turns = sum(isinstance(entry, ModelOutputEntry) for entry in entries)
-    messages = list(_counted(entries))
-    usage = [message.meta.usage for message in messages]
-    costs = [message.meta.cost_usd for message in messages]
-    known = [cost for cost in costs if cost is not None]
-    total = sum_of_usage(one for one in usage if one is not None)
-    return turns, total, sum(known) if known else None
+    state.forget_usage()
+    for message in _counted(entries):
+        meta = message.meta
+        state.add_usage(meta.usage, meta.cost_usd, meta.cost_unpriced)
+    return sum(isinstance(entry, ModelOutputEntry) for entry in entries)
 
 
 def _counted(entries: Iterable[HistoryEntry]) -> Iterator[Message]:

@@ -22,6 +22,7 @@ from deltafold.conversation.history.entries import ModelInvocationDescriptor, Mo
 from deltafold.conversation.history.frozen import FrozenMapping, thawed
 from deltafold.conversation.history.projection import shared_messages
 from deltafold.errors.model_error import ModelError
+from deltafold.message import data_types
 from deltafold.message.messages import Message
 from deltafold.streams.call_facts import cost_of_answer
 from deltafold.streams.delta_streams import AsyncDeltaStream
@@ -282,16 +283,22 @@ class ModelOutputAccumulator:
     @property
     def cost_usd(self) -> float | None:
         """Cost of this call alone in US dollars; None if it is unknown."""
-        if self._stream is not None:
-            return self._stream.cost_usd
-        invocation = self._invocation
-        served = self._assembler.model_id
-        return cost_of_answer(self.usage, invocation.provider_id, invocation.model, served).usd
+        return self._cost().usd if self._stream is None else self._stream.cost_usd
+
+    @property
+    def cost_unpriced(self) -> tuple[str, ...]:
+        """Names of what was billed for this call and is not in its cost."""
+        return self._cost().unpriced if self._stream is None else self._stream.cost_unpriced
 
     @property
     def error(self) -> ModelError | None:
         """Error that ended the answer; None while the stream runs and after success."""
         return self._assembler.get_error() if self._stream is None else self._stream.error
+
+    def _cost(self) -> "data_types.Cost":
+        """Return the cost of an answer whose deltas came from another client."""
+        invocation, served = self._invocation, self._assembler.model_id
+        return cost_of_answer(self.usage, invocation.provider_id, invocation.model, served)
 
     def build_entry(self, **metadata: object) -> ModelOutputEntry:
         """Make the entry of a whole answer.
@@ -302,10 +309,9 @@ class ModelOutputAccumulator:
         """
         if self._stream is None:
             message = self._assembler.build_final_message()
-            invocation, meta = self._invocation, message.meta
-            provider_id, asked = invocation.provider_id, invocation.model
-            cost = cost_of_answer(meta.usage, provider_id, asked, meta.model_id)
+            meta, cost = message.meta, self._cost()
             meta.cost_usd, meta.cost_source = cost.usd, cost.source
+            meta.cost_unpriced = cost.unpriced
         else:
             message = self._stream.message
         return ModelOutputEntry.of_message(message, self._invocation, metadata)

@@ -27,7 +27,7 @@ from deltafold.dialects.reader import (
     thinking_of,
     tool_of,
 )
-from deltafold.dialects.rendered import IN_INPUT, WITHDRAWN, Object
+from deltafold.dialects.rendered import IN_BLOCK, IN_INPUT, WITHDRAWN, Object
 from deltafold.message.messages import (
     ContentPart,
     FileRefPart,
@@ -155,7 +155,7 @@ def _read_message(reader: Reader, message: Object, place: str) -> None:
     placed = [(block, f"{place}.content[{number}]") for number, block in enumerate(blocks)]
     results = [item for item in placed if item[0].get("type") == "tool_result"]
     others = [item for item in placed if item[0].get("type") != "tool_result"]
-    said = [_said(reader, block, where) for block, where in others]
+    said = [part for block, where in others for part in _with_images(reader, block, where)]
     of_results = None if said else extras
     reader.answer([_result(reader, block, where) for block, where in results], of_results)
     if role == "system":
@@ -233,6 +233,23 @@ def _said(reader: Reader, block: Object, place: str) -> TextPart | ImagePart | F
     return reader.block(block, f"{place}: {kind}", shown)
 
 
+def _with_images(
+    reader: Reader, block: Object, place: str
+) -> Iterator[TextPart | ImagePart | FileRefPart]:
+    yield _said(reader, block, place)
+    yield from _images_in(reader, block)
+
+
+def _images_in(reader: Reader, block: Object) -> Iterator[ImagePart | FileRefPart]:
+    """Yield the images in the content of a document; its own dialect sends the block with them."""
+    source = json_object(block.get("source")) if block.get("type") == "document" else None
+    for given in json_array((source or {}).get("content")):
+        inner = json_object(given) or {}
+        image = _media(reader, dict(inner)) if inner.get("type") == "image" else None
+        if image is not None:
+            yield image.model_copy(update={"provider_state": reader.own({IN_BLOCK: True})})
+
+
 def _inside(reader: Reader, block: Object, place: str) -> ContentPart:
     """Read a content block of a tool result; a block without text becomes a provider part."""
     if block.get("type") == "text" or tools_said(block) or shown_text(block):
@@ -280,7 +297,9 @@ def _result(reader: Reader, block: Object, place: str) -> ToolResultPart:
         parts = content or ""
     else:
         parts = [
-            _inside(reader, inner, where) for inner, where in objects(content, f"{place}.content")
+            part
+            for inner, where in objects(content, f"{place}.content")
+            for part in (_inside(reader, inner, where), *_images_in(reader, inner))
         ]
     known = ("tool_use_id", "content", "is_error")
     return ToolResultPart(

@@ -21,7 +21,15 @@ from deltafold.dialects.anthropic_messages.settings import SETTINGS, AnthropicCo
 from deltafold.dialects.media import source_of
 from deltafold.dialects.model_fit import model_to_fit
 from deltafold.dialects.model_table import default_max_tokens
-from deltafold.dialects.rendered import Identifiers, NoteCode, Object, Place, Rendering, given
+from deltafold.dialects.rendered import (
+    IN_BLOCK,
+    Identifiers,
+    NoteCode,
+    Object,
+    Place,
+    Rendering,
+    given,
+)
 from deltafold.dialects.turns import (
     OPENING,
     Speech,
@@ -301,7 +309,8 @@ def part_blocks(item: tuple[Place, MessagePart], role: Role, rendering: Renderin
             replay.drop(part, place, rendering)
             block = None
         case ImagePart() | FileRefPart():
-            block = _media(part, place, rendering)
+            is_sent = IN_BLOCK in rendering.state(part)
+            block = None if is_sent else _media(part, place, rendering)
         case ProviderPart():
             block = dict(part.block) if part.dialect == DIALECT else None
             if block is None:
@@ -417,18 +426,29 @@ def _cacheable(body: Object) -> Iterator[Object]:
 
 
 def _move_marks_of_blanks(body: Object, rendering: Rendering) -> None:
-    """Leave out empty texts with a cache mark; the block before one has the mark then."""
+    """Leave out empty texts with a cache mark; the block before one has the mark then.
+
+    It may be the last one of the message before. The only text of a message stays, without a mark.
+    """
+    before: list[Object] = []
     for holder, member in _lists_of_blocks(body):
+        blocks = cast("list[Object]", holder[member])
         kept: list[Object] = []
-        for block in cast("list[Object]", holder[member]):
+        for place, block in enumerate(blocks):
             mark = block.get("cache_control")
-            if not kept or mark is None or not _is_blank(block):
+            if mark is None or not _is_blank(block):
                 kept.append(block)
                 continue
             rendering.note(NoteCode.CACHE_MARK_MOVED, "an empty text cannot have a cache mark")
-            if kept[-1].get("type") not in _UNMARKED:
-                kept[-1] = {"cache_control": mark, **kept[-1]}
+            marked = kept or ([holder] if holder.get("type") == "tool_result" else before)
+            if marked and marked[-1].get("type") not in _UNMARKED:
+                marked[-1].setdefault("cache_control", mark)
+            if not kept and place + 1 == len(blocks):
+                kept.append(
+                    {name: value for name, value in block.items() if name != "cache_control"}
+                )
         holder[member] = kept
+        before = before if holder.get("type") == "tool_result" else kept
 
 
 def _lists_of_blocks(body: Object) -> Iterator[tuple[Object, str]]:

@@ -83,7 +83,8 @@ def _read_assistant(reader: Reader, names: Names, message: Object, place: str) -
         parts.append(thinking_of(str(message["thinking"]), None))
     if message.get("content"):
         parts.append(TextPart(text=text(message["content"], f"{place}.content")))
-    parts.extend(read_calls(reader, message, place, names.call))
+    # The API has no type of a call, but clients with the habits of Chat write one.
+    parts.extend(read_calls(reader, message, place, names.call, kept=("type",)))
     reader.say(Role.ASSISTANT, parts, extras)
 
 

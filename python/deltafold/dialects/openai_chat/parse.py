@@ -123,7 +123,12 @@ def read_chat(reader: Reader, forms: ChatForms) -> None:
 
 
 def read_calls(
-    reader: Reader, message: Object, place: str, id_of: Callable[[str, object], str]
+    reader: Reader,
+    message: Object,
+    place: str,
+    id_of: Callable[[str, object], str],
+    *,
+    kept: Sequence[str] = (),
 ) -> list[ToolCallPart]:
     """Read the function calls of an assistant's message.
 
@@ -132,6 +137,7 @@ def read_calls(
         message: the message.
         place: its place, for errors.
         id_of: returns the id of a call, given its name and the id in the message.
+        kept: members that some clients write and others leave out.
     """
     calls: list[ToolCallPart] = []
     for call, where in objects(message.get("tool_calls"), f"{place}.tool_calls"):
@@ -139,6 +145,8 @@ def read_calls(
         name = str(function.get("name", ""))
         call_id, arguments = id_of(name, call.get("id")), function.get("arguments")
         data = odd_arguments(arguments) | ({} if call.get("id") else {"absent": ["id"]})
+        if members := {member: call[member] for member in kept if member in call}:
+            data |= {"members": members}
         calls.append(call_of(call_id, name, arguments, reader.own(data)))
     return calls
 

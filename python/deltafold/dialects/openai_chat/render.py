@@ -18,7 +18,7 @@ from typing import Final, TypeAlias, cast
 
 from deltafold.contract.kinds import json_object
 from deltafold.dialects import replay
-from deltafold.dialects.acceptance import system_must_be_first
+from deltafold.dialects.acceptance import is_routed_elsewhere, system_must_be_first
 from deltafold.dialects.aliases import Aliases
 from deltafold.dialects.media import Source, source_of
 from deltafold.dialects.openai_chat.settings import SETTINGS, OpenAIChatConfig
@@ -38,6 +38,7 @@ from deltafold.message.messages import (
 )
 from deltafold.specs.references import with_lone_references
 from deltafold.specs.tool_specs import ToolChoice, ToolSpec
+from deltafold.specs.union_types import with_types_in_branches
 
 DIALECT: Final = "openai-chat"
 
@@ -59,6 +60,8 @@ IDENTIFIERS: Final = Identifiers(
 
 def body_of(rendering: Rendering, config: OpenAIChatConfig) -> Object:
     """Return the request body."""
+    if is_routed_elsewhere(config.model_id):
+        rendering.take_call_ids(Aliases.of_ids("(?s).+"))
     choice = None if config.tool_choice is None else rendering.tool_choice()
     is_strict = config.system_messages == "first" or (
         config.system_messages is None and system_must_be_first(rendering.model_id)
@@ -82,11 +85,11 @@ def body_of(rendering: Rendering, config: OpenAIChatConfig) -> Object:
     if config.max_tokens is not None:
         body[config.max_tokens_member] = config.max_tokens
     body |= rendering.settings(SETTINGS)
-    return _with_lone_references(body) if config.lone_references else body
+    return _with_separate_schemas(body) if config.lone_references else body
 
 
-def _with_lone_references(body: Object) -> Object:
-    """Return a body whose schemas have no keyword beside a reference."""
+def _with_separate_schemas(body: Object) -> Object:
+    """Return a body whose schemas have nothing beside a reference, and no type beside a union."""
     body = _changed_schema(body, "response_format", "json_schema", "schema")
     given_tools = cast("list[Object]", body.get("tools", []))
     tools = [_changed_schema(tool, "function", "parameters") for tool in given_tools]
@@ -97,8 +100,9 @@ def _changed_schema(holder: Object, member: str, *rest: str) -> Object:
     inner = json_object(holder.get(member))
     if inner is None:
         return holder
-    changed = _changed_schema(dict(inner), *rest) if rest else with_lone_references(inner)
-    return {**holder, member: changed}
+    if rest:
+        return {**holder, member: _changed_schema(dict(inner), *rest)}
+    return {**holder, member: with_types_in_branches(with_lone_references(inner))}
 
 
 def function_tool(tool: ToolSpec, rendering: Rendering) -> Object:

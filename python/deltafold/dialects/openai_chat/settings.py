@@ -53,7 +53,8 @@ class OpenAIChatConfig(ModelConfig):
             for.
         lone_references: whether a `$ref` in a schema of a tool or of the output has nothing beside
             it, and points into `$defs`: this vendor refuses other references. The keywords beside
-            one go into a definition of its own.
+            one go into a definition of its own. A `type` beside `anyOf` or `oneOf` goes into their
+            branches, except at the root.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

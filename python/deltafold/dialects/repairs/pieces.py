@@ -4,11 +4,12 @@ In: messages.  Out: their pieces, and the questions that repairing asks about th
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import cast
 
+from deltafold.contract.kinds import FinishReason
 from deltafold.dialects.replay import compact
-from deltafold.dialects.turns import OPENING
+from deltafold.dialects.turns import CLOSING, OPENING
 from deltafold.message.fallbacks import Boundary
 from deltafold.message.messages import KINDS_OF_ROLE as KINDS
 from deltafold.message.messages import (
@@ -78,9 +79,75 @@ def is_said_by_user(turn: Turn) -> bool:
     return turn.role is Role.USER and any(text.strip() for text in texts)
 
 
-def is_answer(turns: Sequence[Turn], position: int) -> bool:
-    """Return whether the turn at a position is the assistant's."""
-    return position < len(turns) and turns[position].role is Role.ASSISTANT
+def is_plain(messages: Sequence[Message]) -> bool:
+    """Return whether the history is text that the user begins; only its end can be a problem."""
+    is_begun = False
+    for message in messages:
+        if message.role is Role.USER:
+            is_begun = True
+        elif message.role is Role.TOOL or (message.role is Role.ASSISTANT and not is_begun):
+            return False
+        parts = message.parts
+        if not parts:
+            return False
+        for part in parts:
+            if type(part) is not TextPart or not part.text or part.text.isspace():
+                return False
+    return is_begun
+
+
+def ends_with_answer(messages: Sequence[Message]) -> bool:
+    """Return whether the history ends with a text of the assistant that nothing continues.
+
+    An answer that paused, or that ends in a tool of the server, goes back as it is.
+    """
+    if not messages or messages[-1].role is not Role.ASSISTANT or not messages[-1].parts:
+        return False
+    last = messages[-1]
+    has_block = any(isinstance(part, ProviderPart) for part in last.parts)
+    is_paused = has_block or last.meta.finish_reason is FinishReason.PAUSE
+    return isinstance(last.parts[-1], TextPart) and not is_paused
+
+
+def closing_after(answer: Message) -> Message:
+    """Make a message of the user behind an answer, at its time."""
+    return Message.user(CLOSING).model_copy(update={"timestamp": answer.timestamp})
+
+
+def split_at_texts(turn: Turn) -> Iterator["Turn"]:
+    """Yield a turn; an answer in pieces that end with its calls, where a text follows these."""
+    start = 0
+    has_call = False
+    for place, piece in enumerate(turn.pieces):
+        if isinstance(piece.part, TextPart) and has_call:
+            yield replace(turn, pieces=turn.pieces[start:place], is_whole=False)
+            start, has_call = place, False
+        has_call |= isinstance(piece.part, ToolCallPart) and piece.answer is not None
+    rest = turn.pieces[start:]
+    yield turn if start == 0 else replace(turn, pieces=rest, is_whole=False)
+
+
+def speakers_at(turns: Sequence[Turn], position: int, *, ends_at_text: bool) -> list[Turn]:
+    """Return the turn at a position, with the neighbouring ones of the same answer.
+
+    The protocols read neighbouring messages of the assistant as one, or are sent one. With
+    `ends_at_text`, a text after answered calls begins another answer.
+    """
+    speakers = [turns[position]]
+    if turns[position].role is not Role.ASSISTANT:
+        return speakers
+    for at in range(position + 1, len(turns)):
+        turn = turns[at]
+        if turn.role is not Role.ASSISTANT or (ends_at_text and _begins_anew(speakers[-1], turn)):
+            break
+        speakers.append(turn)
+    return speakers
+
+
+def _begins_anew(before: Turn, turn: Turn) -> bool:
+    is_text = bool(turn.pieces) and isinstance(turn.pieces[0].part, TextPart)
+    calls = (piece for piece in before.pieces if isinstance(piece.part, ToolCallPart))
+    return is_text and any(call.answer is not None for call in calls)
 
 
 def opening_beside(beside: Message | None) -> Message:

@@ -14,6 +14,7 @@ from typing import Final
 
 from deltafold.contract.exceptions import DeltafoldError
 from deltafold.dialects import DIALECTS, Rule
+from deltafold.dialects.acceptance import OF_CLAUDE
 
 
 class ProblemCode(StrEnum):
@@ -25,6 +26,7 @@ class ProblemCode(StrEnum):
 
     ARGUMENTS_NOT_AN_OBJECT = "arguments_not_an_object"
     ASSISTANT_FIRST = "assistant_first"
+    ASSISTANT_LAST = "assistant_last"
     EMPTY_CALL_ID = "empty_call_id"
     EMPTY_HISTORY = "empty_history"
     EMPTY_MESSAGE = "empty_message"
@@ -57,7 +59,10 @@ _RULES: Final[Mapping[ProblemCode, Rule]] = {
 
 REFUSED_BY: Final[Mapping[ProblemCode, tuple[str, ...]]] = {
     code: tuple(
-        row.name for row in DIALECTS.values() if code not in _RULES or _RULES[code] in row.rules
+        row.name
+        for row in DIALECTS.values()
+        if (code not in _RULES or _RULES[code] in row.rules)
+        and (code is not ProblemCode.ASSISTANT_LAST or row.name in OF_CLAUDE)
     )
     for code in ProblemCode
 }

@@ -20,11 +20,14 @@ from deltafold.dialects.acceptance import (
     CALLS_NEED_NO_RESULT,
     arguments_may_be_any_text,
     assistant_may_begin,
+    calls_end_at_text,
     nobody_must_speak,
+    user_must_end,
 )
 from deltafold.dialects.found_tools import tools_said
 from deltafold.dialects.handovers import is_state_after
 from deltafold.dialects.model_names import is_state_of
+from deltafold.dialects.repairs.call_ids import renamed_calls
 from deltafold.dialects.repairs.left_out_media import stand_in
 from deltafold.dialects.repairs.lone_reasoning import followers, with_followers
 from deltafold.dialects.repairs.pieces import (
@@ -32,15 +35,19 @@ from deltafold.dialects.repairs.pieces import (
     Turn,
     as_message,
     as_said,
+    closing_after,
+    ends_with_answer,
     holds_something,
     home,
     id_of,
-    is_answer,
     is_blank,
+    is_plain,
     is_said_by_user,
     opening_beside,
     pairs_in_order,
+    speakers_at,
     speaks,
+    split_at_texts,
 )
 from deltafold.dialects.repairs.problems import REFUSED_BY, Problem, ProblemCode, Report
 from deltafold.dialects.repairs.server_tools import (
@@ -132,7 +139,8 @@ def repair(
         The messages, unchanged where they had no problem, and the report on the problems.
     """
     clean = _clean(dialect)
-    if is_plain(messages):
+    is_ended = ends_with_answer(messages) and user_must_end(dialect, model_id)
+    if is_plain(messages) and not is_ended:
         return list(messages), clean
     mender = _Mender(dialect, policy or RepairPolicy(), model_id)
     mended = mender.mend(messages)
@@ -143,23 +151,6 @@ def repair(
 @cache
 def _clean(dialect: str) -> Report:
     return Report(dialect_of(dialect).name, ())
-
-
-def is_plain(messages: Sequence[Message]) -> bool:
-    """Return whether the history is text that the user begins, which cannot have a problem."""
-    is_begun = False
-    for message in messages:
-        if message.role is Role.USER:
-            is_begun = True
-        elif message.role is Role.TOOL or (message.role is Role.ASSISTANT and not is_begun):
-            return False
-        parts = message.parts
-        if not parts:
-            return False
-        for part in parts:
-            if type(part) is not TextPart or not part.text or part.text.isspace():
-                return False
-    return is_begun
 
 
 class _Mender:
@@ -179,6 +170,9 @@ class _Mender:
         for result, call in answered_calls(pieces):
             if call is not None:
                 result.answers, call.answer = call, result
+        ends_at_text = calls_end_at_text(self._dialect, self._model_id)
+        if ends_at_text:
+            turns = [part for turn in turns for part in split_at_texts(turn)]
         self._item_calls = {
             str(piece.part.block.get("call_id"))
             for turn in turns
@@ -187,17 +181,14 @@ class _Mender:
         }
         self._pair_in_order(turns)
         self._removed = mark_unpaired(turns, self._dialect)
-        self._rename(turns)
+        for found in renamed_calls(turns, ids_return=self._dialect in CALL_IDS_RETURN):
+            self._found(*found)
         mended: list[Message] = []
         position = 0
         while position < len(turns):
             turn = turns[position]
-            speakers = [turn]
-            position += 1
-            # The protocols read neighbouring messages of the assistant as one, or are sent one.
-            while turn.role is Role.ASSISTANT and is_answer(turns, position):
-                speakers.append(turns[position])
-                position += 1
+            speakers = speakers_at(turns, position, ends_at_text=ends_at_text)
+            position += len(speakers)
             after = followers(speakers, self._dialect, self._model_id)
             for speaker, following in zip(speakers, after, strict=True):
                 mended.extend(self._speak(speaker, following))
@@ -212,7 +203,7 @@ class _Mender:
             needs_all = not is_answered_by_text or self._dialect not in CALLS_NEED_NO_RESULT
             mended.extend(self._answers(speakers, turns[position:run], needs_all=needs_all))
             position = run
-        return self._begin(mended, messages)
+        return self._end(self._begin(mended, messages), messages)
 
     def _pair_in_order(self, turns: Sequence[Turn]) -> None:
         """Let results with the ids of no call answer the calls before them."""
@@ -263,47 +254,6 @@ class _Mender:
             turn = Turn(role, [piece], message, number, is_whole=False)
         if turn is not None:
             yield turn
-
-    def _rename(self, turns: Sequence[Turn]) -> None:
-        """Give each call a unique id."""
-        used = {
-            piece.part.tool_call_id
-            for turn in turns
-            for piece in turn.pieces
-            if isinstance(piece.part, ToolCallPart)
-        }
-        seen: set[str] = set()
-        made: dict[str, int] = {}
-        for turn in turns:
-            for piece in turn.pieces:
-                part = piece.part
-                if isinstance(part, ToolResultPart) and self._dialect in CALL_IDS_RETURN:
-                    seen.discard(part.tool_call_id)
-                if not isinstance(part, ToolCallPart) or piece.is_left_out:
-                    continue
-                call_id = part.tool_call_id
-                if call_id and call_id not in seen:
-                    seen.add(call_id)
-                    continue
-                stem = call_id or "call"
-                fresh = call_id
-                while not fresh or fresh in used:
-                    made[stem] = made.get(stem, 1 if call_id else 0) + 1
-                    fresh = f"{stem}_{made[stem]}"
-                used.add(fresh)
-                seen.add(fresh)
-                piece.call_id = fresh
-                if call_id:
-                    self._found(
-                        ProblemCode.REUSED_CALL_ID,
-                        f"the call id {call_id!r} was used before",
-                        f"this call is {fresh!r}",
-                        piece,
-                    )
-                else:
-                    self._found(
-                        ProblemCode.EMPTY_CALL_ID, "a call has no id", f"it is {fresh!r}", piece
-                    )
 
     def _speak(self, turn: Turn, following: MessagePart | None) -> Iterator[Message]:
         """Yield the parts of a turn; an empty turn yields nothing.
@@ -611,6 +561,14 @@ class _Mender:
                 turn.number,
             )
         return kept
+
+    def _end(self, messages: list[Message], given: Sequence[Message]) -> list[Message]:
+        """Ensure that the user speaks last, for models that refuse to go on with an answer."""
+        if ends_with_answer(messages) and user_must_end(self._dialect, self._model_id):
+            words = f"{self._model_id} refuses a history that the assistant ends"
+            self._found(ProblemCode.ASSISTANT_LAST, words, "the user asks to go on", len(given))
+            messages = [*messages, closing_after(messages[-1])]
+        return messages
 
     def _begin(self, messages: list[Message], given: Sequence[Message]) -> list[Message]:
         """Ensure that there is a message, and that the user speaks first."""

@@ -4,6 +4,7 @@
 //!
 //! Law: total = input + output, and reasoning tokens never exceed the output.
 
+use super::price_facts::PriceFacts;
 use crate::contract::Usage;
 use crate::facts::{UsageMember, UsageNumbers, UsageTable};
 use crate::json::{Result, write_members};
@@ -94,7 +95,7 @@ impl Counts {
     /// Return the known record with its missing counts filled by these.
     pub(super) fn fill(&self, known: Option<&Usage<String>>, raw: &str) -> Usage<String> {
         let mut beside = Usage::default();
-        self.replace(&mut beside, raw);
+        self.replace(&mut beside, raw, None);
         let Some(known) = known else { return beside };
         let mut filled = known.clone();
         for (count, other) in [
@@ -110,19 +111,24 @@ impl Counts {
         filled
     }
 
-    /// Replace the contract's record `known` by that of these counts and of `raw`.  Returns false if they are equal.
+    /// Replace the contract's record `known` by that of these counts, of `raw` and of the facts of the price.  Returns false if they are equal.
     ///
     /// The new details reuse the memory of the earlier ones.
     #[inline]
-    pub(super) fn replace(&self, known: &mut Usage<String>, raw: &str) -> bool {
+    pub(super) fn replace(
+        &self,
+        known: &mut Usage<String>,
+        raw: &str,
+        facts: Option<&PriceFacts>,
+    ) -> bool {
         let numbers = self.numbers();
-        if known.without_details() == numbers && self.has_details(known, raw) {
+        if known.without_details() == numbers && self.has_details(known, raw, facts) {
             return false;
         }
         let mut details = known.details.take().unwrap_or_default();
-        if self.audio_input.or(self.audio_output).is_some() {
+        if facts.is_some() || self.audio_input.or(self.audio_output).is_some() {
             details.clear();
-            self.write_details(&mut details, raw);
+            self.write_details(&mut details, raw, facts);
         } else {
             let is_begun = details.starts_with(RAW);
             details.truncate(if is_begun { RAW.len() } else { 0 });
@@ -137,13 +143,13 @@ impl Counts {
         true
     }
 
-    fn has_details(&self, known: &Usage<String>, raw: &str) -> bool {
+    fn has_details(&self, known: &Usage<String>, raw: &str, facts: Option<&PriceFacts>) -> bool {
         let mut details = String::new();
-        self.write_details(&mut details, raw);
+        self.write_details(&mut details, raw, facts);
         known.details.as_ref() == Some(&details)
     }
 
-    fn write_details(&self, details: &mut String, raw: &str) {
+    fn write_details(&self, details: &mut String, raw: &str, facts: Option<&PriceFacts>) {
         write_members(details, |object| {
             for (name, value) in
                 [("audioInputTokens", self.audio_input), ("audioOutputTokens", self.audio_output)]
@@ -151,6 +157,9 @@ impl Counts {
                 if let Some(value) = value {
                     object.number(name, value);
                 }
+            }
+            if let Some(facts) = facts {
+                facts.write(object);
             }
             object.json("raw", raw);
         });

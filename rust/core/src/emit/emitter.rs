@@ -8,6 +8,7 @@ use super::counts::Counts;
 use super::delta_emitter::{DeltaEmitter, Phase};
 use super::options::StreamOptions;
 use super::parts::{Part, PartHandle};
+use super::price_facts::PriceFacts;
 use super::usage_record::UsageRecord;
 use super::whole_sign::WholeSign;
 use crate::contract::{ErrorCode, Failure, FinishReason, Laws, Output, Usage, Warnings};
@@ -47,6 +48,8 @@ pub struct Emitter {
     pub(super) usage_beside: Option<Box<(Counts, String)>>,
     /// Usage records of the provider, merged.
     pub(super) usage_record: Option<Box<UsageRecord>>,
+    /// What sets the price beside the counts; `None` for most answers.
+    pub(super) price_facts: Option<Box<PriceFacts>>,
     pub(super) finish: Option<(FinishReason, String)>,
     pub(super) whole: WholeSign,
     pub(super) deferred: Option<Box<Failure<Box<str>>>>,
@@ -99,6 +102,7 @@ impl Emitter {
             usage: None,
             usage_beside: None,
             usage_record: None,
+            price_facts: None,
             finish: None,
             whole: WholeSign::Missing,
             deferred: None,

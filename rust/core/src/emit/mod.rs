@@ -14,6 +14,7 @@ mod digest;
 mod emitter;
 mod options;
 mod parts;
+mod price_facts;
 mod terminal;
 mod text;
 mod usage;

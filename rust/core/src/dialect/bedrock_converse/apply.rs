@@ -177,6 +177,9 @@ impl State {
 /// Keep the members for the terminal event.  An answer without a stop reason that a guardrail blocked was filtered.
 fn note(facts: Facts<'_>, sink: &mut DeltaSink<'_>) {
     sink.details(facts.known());
+    if let Some(tier) = facts.tier() {
+        sink.priced_tier(tier);
+    }
     if facts.are_of_blocked_answer() {
         sink.imply_finish(FinishReason::ContentFilter, "guardrail_intervened");
     }

@@ -135,6 +135,20 @@ impl<'a> Facts<'a> {
         })
     }
 
+    /// Return the name of the service tier.
+    pub(super) fn tier(self) -> Option<Str<'a>> {
+        let mut tier = None;
+        // `read` validated the JSON, so that an error here only means a value that is not an object.
+        let _ = Reader::trusted(self.service_tier?).maybe_object(|reader, key| {
+            match key {
+                "type" => tier = reader.filled_string()?,
+                _ => reader.skip()?,
+            }
+            Ok(())
+        });
+        tier
+    }
+
     /// Return the present members with their names.
     pub(super) fn known(self) -> impl Iterator<Item = (&'static str, &'a str)> {
         let all = [

@@ -6,7 +6,7 @@ use super::read::{
 };
 use super::usage::Merged;
 
-use super::facts::{CONTINUATION, FACTS, METADATA};
+use super::facts::{CONTINUATION, FACTS, GROUNDING, METADATA, SEARCHES};
 use crate::contract::{ErrorCode, Failure, FinishReason, InputFormat};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
 use crate::emit::{CallEnd, CallHandle, ImageContent, PartHandle, PartKind};
@@ -231,6 +231,11 @@ impl State {
         };
         if known == found {
             return;
+        }
+        if known.is_empty() && *name == GROUNDING {
+            for (_, queries) in json::members(found).iter().filter(|(key, _)| key == SEARCHES) {
+                sink.billed_list(SEARCHES, queries);
+            }
         }
         found.clone_into(known);
         let part = self.said_part(sink);

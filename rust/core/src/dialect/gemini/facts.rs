@@ -11,7 +11,15 @@ use crate::facts::{ErrorCodes, Facts, FinishReasons, Row, UsageTable, usage_rows
 pub const CONTINUATION: &str = "continuationToken";
 
 /// The members that hold the sources of the text, by kind of source.
-pub const METADATA: [&str; 3] = ["citationMetadata", "groundingMetadata", "urlContextMetadata"];
+pub const METADATA: [&str; 3] = ["citationMetadata", GROUNDING, "urlContextMetadata"];
+
+/// Member with the sources of a grounded text.
+pub const GROUNDING: &str = "groundingMetadata";
+
+/// Member of [`GROUNDING`] with the searches, which are billed apart from tokens.
+///
+/// Source: the pricing page of the Gemini API, "Grounding with Google Search" (read 2026-11).
+pub const SEARCHES: &str = "webSearchQueries";
 
 /// The tables.
 pub const FACTS: Facts = Facts {

@@ -136,7 +136,7 @@ impl State {
     fn chunk(&mut self, chunk: &Chunk<'_>, sink: &mut DeltaSink<'_>) {
         sink.identity(chunk.model, chunk.id);
         sink.text_detail("system_fingerprint", chunk.fingerprint);
-        sink.text_detail("service_tier", chunk.service_tier);
+        sink.service_tier(chunk.service_tier);
         // Some servers write 0 for a time that they do not know.
         sink.details(chunk.created.filter(|created| *created != "0").map(|time| ("created", time)));
         if let Some(error) = chunk.rare.as_ref().and_then(|rare| rare.error) {
@@ -381,7 +381,8 @@ impl State {
         if let Some(audio) = rare.audio {
             self.audio(audio, sink);
         }
-        if let Some(tools) = rare.executed_tools {
+        if let Some(tools) = rare.executed_tools.filter(|list| *list != "[]") {
+            sink.billed_list("executed_tools", tools);
             self.executed_tools.take(tools, sink);
         }
     }

@@ -4,7 +4,7 @@ use super::items::{Actor, Item, ItemMembers};
 use super::places::Places;
 use super::read::{self, Content, Event, EventTemplate, ItemPosition, ResponseStage};
 
-use super::facts::{FACTS, flat_name};
+use super::facts::{FACTS, TOOL_USAGE, flat_name};
 use crate::contract::{ErrorCode, Failure, FinishReason};
 use crate::dialect::protocol::{Frame, Protocol, Wanted};
 use crate::dialect::unread::Unread;
@@ -291,6 +291,7 @@ impl State {
         let mut service_tier = None;
         let mut created = None;
         let mut unread = Unread::default();
+        let mut tool_usage = None;
         let is_running = stage == ResponseStage::Running;
         Reader::trusted(json).maybe_object(|reader, key| {
             match key {
@@ -311,6 +312,11 @@ impl State {
                 "service_tier" => service_tier = reader.filled_string()?,
                 "created_at" if reader.kind()? == Kind::Number => created = Some(reader.raw()?),
                 _ if is_running || OF_THE_REQUEST.contains(&key) => reader.skip()?,
+                TOOL_USAGE => {
+                    let start = reader.position();
+                    unread.fact(reader, key)?;
+                    tool_usage = Some(reader.since(start));
+                }
                 key => unread.fact(reader, key)?,
             }
             Ok(())
@@ -328,9 +334,12 @@ impl State {
         }
         unread.send(sink);
         // The first events repeat the requested tier; the last one holds the tier that served the request.
-        sink.text_detail("service_tier", service_tier);
+        sink.service_tier(service_tier);
         if let Some(output) = output {
             self.output(output, sink)?;
+        }
+        if let Some(used) = tool_usage {
+            bill(used, sink);
         }
         sink.merge_usage(usage, &FACTS.usage);
         self.close(sink);
@@ -374,6 +383,27 @@ fn ended_badly(status: &str, error: Option<&str>, sink: &DeltaSink<'_>) -> Failu
         failure = Failure::new(ErrorCode::Cancelled, "the response was cancelled".into());
     }
     failure
+}
+
+/// Count the calls of tools that a response states: requests of a search, or tokens of generated images.
+#[cold]
+fn bill(tool_usage: &str, sink: &mut DeltaSink<'_>) {
+    // `read` validated the JSON, so that an error here only means a value that is not an object.
+    let _ = Reader::trusted(tool_usage).maybe_object(|reader, tool| {
+        let mut calls = 0;
+        reader.maybe_object(|reader, key| {
+            let count = reader.count()?.unwrap_or(0);
+            calls = if key == "num_requests" { count } else { calls.max(count.min(1)) };
+            Ok(())
+        })?;
+        let kind = match tool {
+            "image_gen" => "image_generation_call",
+            "web_search" => "web_search_call",
+            _ => TOOL_USAGE,
+        };
+        sink.billed_at_least(kind, calls);
+        Ok(())
+    });
 }
 
 /// Return the names of the custom tools among the request's tools; `None` without xAI's `x_search`, the only tool of a

@@ -11,6 +11,15 @@ use crate::dialect::openai_chat::facts as openai_chat;
 use crate::facts::{ErrorCodes, Facts, FinishReasons, Row};
 use crate::json::Str;
 
+/// Member of a response with what its tools used.
+pub const TOOL_USAGE: &str = "tool_usage";
+
+/// Items that OpenAI bills apart from tokens, by the call, the session or the image.
+///
+/// Source: developers.openai.com, "Pricing: built-in tools" (read 2026-11).
+pub const BILLED_CALLS: [&str; 4] =
+    ["code_interpreter_call", "file_search_call", "image_generation_call", "web_search_call"];
+
 /// The tables.  The usage record has the members of Chat with the prefixes `input` and `output`, which Chat's table lists.
 pub const FACTS: Facts = Facts {
     finish_reasons: FinishReasons {

@@ -9,7 +9,7 @@
 //!   that arrived.
 
 use super::contents::{Announced, Message, Reasoning, without};
-use super::facts::flat_name;
+use super::facts::{BILLED_CALLS, flat_name};
 use super::read::{COMMAND, Content};
 use crate::contract::{FinishReason, InputFormat};
 use crate::emit::{CallEnd, CallHandle, PartHandle};
@@ -170,6 +170,12 @@ impl<'a> ItemMembers<'a> {
     fn is_of_caller(&self) -> bool {
         let roles = ["user", "system", "developer", "tool"];
         self.role.is_some_and(|role| roles.contains(&role.raw))
+    }
+
+    /// Return the kind of a call that the provider bills apart from tokens.
+    fn billed_kind(&self) -> Option<&'static str> {
+        let kind = self.kind?;
+        BILLED_CALLS.into_iter().find(|known| *known == kind.raw)
     }
 
     /// Return the id of the call.  Some servers write `"null"` instead of a missing id.
@@ -389,6 +395,9 @@ impl Item {
             }
             Self::Provider { held, .. } => {
                 sink.give_back_state_bytes(*held);
+                if let Some(kind) = members.billed_kind() {
+                    sink.billed_calls(kind, 1);
+                }
                 sink.provider_part(item);
                 None
             }

@@ -382,7 +382,6 @@ impl State {
             self.audio(audio, sink);
         }
         if let Some(tools) = rare.executed_tools.filter(|list| *list != "[]") {
-            sink.billed_list("executed_tools", tools);
             self.executed_tools.take(tools, sink);
         }
     }

@@ -39,7 +39,11 @@ impl ExecutedTools {
         if sink.take_state_bytes(tool.len()) {
             match known {
                 Some((_, before)) => tool.clone_into(before),
-                None => self.0.push((index, tool.to_owned())),
+                None => {
+                    self.0.push((index, tool.to_owned()));
+                    // The provider bills them apart from tokens.
+                    sink.billed_calls("executed_tools", 1);
+                }
             }
         }
         Ok(())

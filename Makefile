@@ -157,6 +157,9 @@ check-fuzz: .venv-test/installed ## the five groups of fuzz targets and loops (G
 check-models: .venv-modeltable/installed ## the table of models against the pinned packages, or with NEWEST=1 against the newest ones (installs them)
 	.venv-modeltable/bin/python tools/model_table.py $(if $(NEWEST),--newest,--compare)
 
+check-drift: .venv-drift/installed ## a marker in each member that the newest official SDKs know, and what is kept of it; rewrites docs/drift.md (installs the SDKs)
+	PYTHONPATH=tests/support .venv-drift/bin/python tools/markers.py --newest --docs docs/drift.md
+
 check-gate: .venv-test/ready ## counts instructions against rust/benches/instructions.json (needs valgrind)
 	.venv-test/bin/python tools/instruction_gate.py
 

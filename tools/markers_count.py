@@ -29,7 +29,6 @@ from typing_extensions import TypeAliasType, get_type_hints, is_typeddict
 
 from markers_sdks import Root
 
-Leaf = str
 _WRAPPERS: Final = (Annotated, Required, NotRequired)
 _UNKNOWN: Final = ("Unset", "UnrecognizedStr", "UnrecognizedInt")
 

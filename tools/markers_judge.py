@@ -24,8 +24,6 @@ WRONG_PLACE: Final = "wrong place"
 REFUSED: Final = "refused"
 NOT_SENT: Final = "not sent"
 """A member that no lawful event held."""
-GENERIC: Final = "unknown but kept"
-"""Kept only in a part or a member that has no meaning for the library."""
 KINDS: Final = (LOST, UNKNOWN_EVENT, WRONG_PLACE, REFUSED, NOT_SENT)
 """Kinds of findings that must be accepted. A warning that names a member is enough by itself."""
 
@@ -92,7 +90,16 @@ def _kind(item: object) -> str:
 
 @dataclass
 class Judge:
-    """Judges the events of one SDK and one protocol."""
+    """Judges the events of one SDK and one protocol.
+
+    Attributes:
+        sdk: package of the types.
+        protocol: dialect of the events.
+        kept: number of the markers, words and booleans that were kept.
+        generic: paths of members that are kept in places without a meaning for the library.
+        findings: members that are not where they belong.
+        seen: paths of the members that the events had.
+    """
 
     sdk: str
     protocol: str
@@ -147,7 +154,7 @@ class Judge:
             self._found(WARNED if warning else LOST, path, warning)
             return
         self.kept += 1
-        if all(_GENERIC(place) for place in where):
+        if all(_is_generic(place) for place in where):
             self.generic.add(path)
         wrong = wrong_place(self.protocol, path, where)
         if wrong:
@@ -176,17 +183,23 @@ class Judge:
         self.findings.add(Finding(self.sdk, self.protocol, kind, path, seen))
 
 
-def _GENERIC(place: str) -> bool:  # noqa: N802
+def _is_generic(place: str) -> bool:
+    """Return whether a place has no meaning for the library: a part or a detail of the provider."""
     return place.startswith(("parts[provider]", "meta.details"))
 
 
+_NAMED_BY_CODE: Final[Mapping[str, str]] = {
+    "annotations_dropped": "annotations",
+    "thinking_dropped": "reasoning",
+    "part_replaced": "image",
+}
+"""Members, and alternatives of a union, that a note names by its code."""
 _NAMING: Final = frozenset(
     (
         "unread_member",
         "unread_logprobs",
         "setting_dropped",
         "setting_changed",
-        "annotations_dropped",
     )
 )
 """Codes of the warnings and notes that name a member which is not kept."""
@@ -199,6 +212,8 @@ def naming(path: str, warnings: Sequence[Mapping[str, Any]]) -> str:
         code, message = str(warning.get("code")), str(warning.get("message"))
         if code in _NAMING:
             named = {each.rpartition(".")[2] for each in re.findall(r"[\w.]+", message)}
-            if members & named or "annotations" in members & {code.partition("_")[0]}:
+            if members & named:
                 return message
+        if _NAMED_BY_CODE.get(code) in members:
+            return message
     return ""

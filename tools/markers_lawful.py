@@ -202,6 +202,19 @@ def _complete_cohere(event: Event, _: str) -> None:
         held["type"] = kind
 
 
+def _complete_converse(event: Event, _: str) -> None:
+    """Leave the calls of the server's tools no member that a call of the caller's tools has."""
+    for name, inner in event.items():
+        if name == "toolUse" and "type" in members(inner):
+            event[name] = {"toolUseId": "srv_1", "name": "search", "input": {}, **_type_of(inner)}
+        for each in (members(inner), *items(inner)):
+            _complete_converse(each, _)
+
+
+def _type_of(call: object) -> Event:
+    return {"type": members(call)["type"]}
+
+
 def _complete_response(event: Event, form: str) -> None:
     """Give a whole answer the status that its error, or what is incomplete, asks for."""
     if form == "answer":
@@ -220,9 +233,17 @@ _TOOLS: Final[Mapping[str, Callable[[str], Event]]] = {
 }
 
 
+def _leave_one_image(value: object) -> None:
+    """Leave each image of a Responses request its address or its file."""
+    _leave_one(members(value), ("image_url", "file_id"))
+    for inner in (*members(value).values(), *items(value)):
+        _leave_one_image(inner)
+
+
 def complete_request(dialect: str, body: Event, _: str) -> None:
     """Give a request the tool that it chooses, and a model that takes all settings."""
     body["model"] = "a-model"
+    _leave_one_image(body)
     chosen = body.get("tool_choice")
     if chosen is not None or "parallel_tool_calls" in body:
         held = members(chosen)
@@ -237,5 +258,6 @@ LAWFUL: Final[Mapping[str, Callable[[Event, str], None]]] = {
     "gemini": _complete_gemini,
     "gemini-interactions": _complete_interaction,
     "cohere-chat": _complete_cohere,
+    "bedrock-converse": _complete_converse,
 }
 """What makes a value of a protocol lawful, where its types allow more than the protocol does."""

@@ -11,6 +11,7 @@ from markers_judge import LOST, REFUSED, UNKNOWN_EVENT, WRONG_PLACE
 
 _TERMINAL: Final = r"(answer:|response\.failed:response\.)"
 _NOT_READ: Final = "not read"
+_FAILED: Final = "not read from an answer that failed"
 
 
 def _loss(
@@ -26,11 +27,6 @@ def _loss(
 
 LOSSES: Final = (
     _loss("anthropic-messages", r"request:messages\[\]<system>\.(clear_at|output_config).*"),
-    _loss(
-        "anthropic-messages",
-        r"request:.*content\[\]<image>\.source<base64>\.data",
-        "an image of an unknown type is replaced by a text; the note does not name the data",
-    ),
     _loss("bedrock-converse", r".*\.image\.error\.message"),
     _loss("bedrock-converse", r"contentBlockStart:.*\.start\.image\.format"),
     _loss("bedrock-converse", r"modelStreamErrorException:.*\.original(Message|StatusCode)"),
@@ -62,7 +58,8 @@ LOSSES: Final = (
     ),
     _loss(
         "gemini-interactions",
-        r"(answer:|interaction\.completed:interaction\.)(created|updated|agent|service_tier|errors.*)",
+        r"(answer:|interaction\.completed:interaction\.)"
+        r"(created|updated|agent|service_tier|environment_id|errors.*)",
     ),
     _loss("gemini-interactions", r"(answer:steps\[\]|step\.start:step)<model_output>\.error\..*"),
     _loss("mistral", r".*content\[\]<thinking>\.(closed|thinking\[\]<(tool_)?reference>\..*)"),
@@ -77,16 +74,16 @@ LOSSES: Final = (
     ),
     _loss("openai-chat", r"chunk:(alignment|error\.metadata).*", sdk="openrouter"),
     _loss("openai-chat", r"\w+:(warnings|prompt|choices).*", sdk="together"),
-    _loss("openai-responses", rf"{_TERMINAL}(completed_at|created_at|service_tier)"),
+    _loss("openai-responses", rf"{_TERMINAL}(completed_at|created_at|service_tier)", _FAILED),
     _loss("openai-responses", rf"{_TERMINAL}error\.(misalignment\..*|param|type)|error:param"),
-    _loss("openai-responses", rf"{_TERMINAL}(input_transformations|moderation|tool_usage)\W.*"),
-    _loss("openai-responses", rf"{_TERMINAL}prompt_cache_diagnostics.*"),
     _loss(
-        "openai-responses", r"request:input\[\]<.*>\.(content|output)\[\]<input_image>\.image_url"
+        "openai-responses",
+        rf"{_TERMINAL}(conversation|input_transformations|moderation|tool_usage)\W.*",
+        _FAILED,
     ),
+    _loss("openai-responses", rf"{_TERMINAL}prompt_cache_diagnostics.*", _FAILED),
     _loss("openai-responses", r"request:input\[\]<message (EasyInputMessageParam|Message)>\.role"),
     _loss("openai-responses", r"request:input\[\]<message ResponseOutputMessageParam>\.id"),
-    _loss("openai-responses", r"request:input\[\]<reasoning>\.(id|summary\[\]\.text)"),
     _loss(
         "openai-responses",
         r"request:",

@@ -37,6 +37,8 @@ enum Value<'a> {
     Fact(&'a str),
     /// A member of the content that an event brings, as JSON.
     Content(&'a str),
+    /// A fact whose first value counts, as JSON, under a name of a table.
+    First(&'static str, &'a str),
     /// A member that is not kept.
     Dropped,
 }
@@ -50,6 +52,12 @@ impl<'a> Unread<'a> {
     /// Read a member of the content that an event brings.
     pub(super) fn content(&mut self, reader: &mut Reader<'a>, name: &str) -> Result<()> {
         self.keep(reader, name, Value::Content)
+    }
+
+    /// Keep a fact whose first value counts.  Its name is one of a table; `value` is JSON.
+    pub(super) fn first(&mut self, name: &'static str, value: &'a str) {
+        let value = Value::First(name, value);
+        self.0.get_or_insert_default().push(Member { name: Box::default(), value });
     }
 
     /// Skip a member that the message does not keep.
@@ -110,6 +118,7 @@ fn send(members: &[Member<'_>], sink: &mut DeltaSink<'_>) {
         match value {
             Value::Fact(value) => sink.unknown_detail(name, value),
             Value::Content(value) => sink.unknown_content(name, value),
+            Value::First(name, value) => sink.detail(name, value),
             Value::Dropped => sink.warn_unread(name),
         }
     }

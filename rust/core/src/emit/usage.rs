@@ -73,9 +73,9 @@ impl EmitterSink<'_> {
     /// Record the tier that served the answer: in its details, and in those of its usage if the tier has prices of its own.
     #[inline]
     pub fn service_tier(&mut self, tier: Option<Str<'_>>) {
-        self.text_detail("service_tier", tier);
-        if let Some(tier) = tier
-            && !PriceFacts::is_standard(tier.raw)
+        // Each chunk may repeat it.
+        if self.text_detail("service_tier", tier)
+            && let Some(tier) = tier.filter(|tier| !PriceFacts::is_standard(tier.raw))
         {
             self.priced_tier(tier);
         }

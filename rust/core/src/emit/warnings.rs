@@ -100,20 +100,20 @@ impl EmitterSink<'_> {
         }
     }
 
-    /// Record a fact that is a string of the wire.
+    /// Record a fact that is a string of the wire; return true if it is a new one.
     #[inline]
-    pub fn text_detail(&mut self, name: &'static str, value: Option<Str<'_>>) {
-        if let Some(value) = value {
-            let bytes = "\"\"".len() + value.raw.len();
-            if let Some(mut details) = self.add_detail(name, bytes) {
-                details.wire_text(name, value);
-            }
-        }
+    pub fn text_detail(&mut self, name: &'static str, value: Option<Str<'_>>) -> bool {
+        let Some(value) = value else { return false };
+        let bytes = "\"\"".len() + value.raw.len();
+        let details = self.add_detail(name, bytes);
+        details.map(|mut details| details.wire_text(name, value)).is_some()
     }
 
     /// Return the writer of a new fact; `None` for a known fact, and at the bound of provider state.
     fn add_detail(&mut self, name: &'static str, bytes: usize) -> Option<ObjectWriter<'_>> {
-        if self.emitter.detail_names.contains(&name) || !self.take_state_bytes(bytes) {
+        // The same constant in nearly all cases: each chunk may repeat its facts.
+        let is_same = |known: &&str| std::ptr::eq(*known, name) || *known == name;
+        if self.emitter.detail_names.iter().any(is_same) || !self.take_state_bytes(bytes) {
             return None;
         }
         let Emitter { details, detail_names, .. } = &mut *self.emitter;

@@ -156,7 +156,6 @@ impl State {
         }
         if let Some(rare) = &chunk.rare {
             self.lists(rare);
-            sink.details(rare.opaque.iter().copied());
             if let Some(fields) = rare.x_groq {
                 sink.late_detail("x_groq", fields);
             }
@@ -205,9 +204,6 @@ impl State {
 
     /// Apply an entry.  `begins` is true in the first chunk with content, whose full messages count.
     fn choice(&mut self, choice: &Choice<'_>, begins: bool, sink: &mut DeltaSink<'_>) {
-        if let Some(opaque) = &choice.opaque {
-            sink.details(opaque.iter().copied());
-        }
         choice.unread.send(sink);
         if let Some(results) = choice.filter_results {
             self.filter_results.note(results);

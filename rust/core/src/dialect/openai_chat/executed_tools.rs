@@ -37,13 +37,12 @@ impl ExecutedTools {
             sink.give_back_state_bytes(before.len());
         }
         if sink.take_state_bytes(tool.len()) {
-            match known {
-                Some((_, before)) => tool.clone_into(before),
-                None => {
-                    self.0.push((index, tool.to_owned()));
-                    // The provider bills them apart from tokens.
-                    sink.billed_calls("executed_tools", 1);
-                }
+            if let Some((_, before)) = known {
+                tool.clone_into(before);
+            } else {
+                self.0.push((index, tool.to_owned()));
+                // The provider bills them apart from tokens.
+                sink.billed_calls("executed_tools", 1);
             }
         }
         Ok(())

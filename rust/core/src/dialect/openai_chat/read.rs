@@ -62,7 +62,6 @@ pub(super) struct RareMembers<'a> {
     pub(super) search_results: Option<&'a str>,
     /// Verdicts of OpenRouter on the calls.
     pub(super) safeguard_results: Option<&'a str>,
-    pub(super) opaque: Vec<Opaque<'a>>,
     pub(super) x_groq: Option<&'a str>,
     /// Facts of the answer that no rule knows.
     pub(super) unread: Unread<'a>,
@@ -71,9 +70,6 @@ pub(super) struct RareMembers<'a> {
     /// Name of the foreign protocol whose entries are in the list.
     pub(super) foreign: Option<&'static str>,
 }
-
-/// Name and JSON of a member that is kept as it came.
-pub(super) type Opaque<'a> = (&'static str, &'a str);
 
 /// Members beside log probabilities that training needs and no other stage reads: the tokens of the prompt, and what vLLM
 /// and SGLang say of a token's way through the model.
@@ -93,20 +89,23 @@ const OPAQUE: [&str; 8] = [
 const TEXT_COMPLETIONS: &str = "text completions (choices[].text)";
 const TOKENS: &str = "an answer of vLLM's /inference/v1/generate (choices[].token_ids)";
 
-/// Read an opaque member, which is kept if log probabilities are wanted.  Returns false for any other member.
-fn read_opaque<'a>(
+/// Read a member that no other reader knows.  Opaque members are kept if log probabilities are wanted.
+fn read_other<'a>(
     reader: &mut Reader<'a>,
     key: &str,
     wanted: Wanted,
-    keep: impl FnOnce(Opaque<'a>),
-) -> Result<bool> {
-    let Some(name) = OPAQUE.iter().find(|name| **name == key) else { return Ok(false) };
-    if !wanted.logprobs {
-        reader.ignore()?;
-    } else if let Some(value) = reader.opt_raw()? {
-        keep((name, value));
+    unread: &mut Unread<'a>,
+) -> Result<()> {
+    match OPAQUE.iter().find(|name| **name == key) {
+        None => unread.fact(reader, key)?,
+        Some(name) if wanted.logprobs => {
+            if let Some(value) = reader.opt_raw()? {
+                unread.first(name, value);
+            }
+        }
+        Some(_) => reader.ignore()?,
     }
-    Ok(true)
+    Ok(())
 }
 
 /// Set a member of a boxed struct.  Without a value, the box is not allocated.
@@ -136,8 +135,6 @@ pub(super) struct Choice<'a> {
     pub(super) names_a_stop_string: bool,
     /// Results of Azure's filters: those that say something, and those of the end.
     pub(super) filter_results: Option<&'a str>,
-    #[expect(clippy::box_collection, reason = "few chunks have one, and the event stays small")]
-    pub(super) opaque: Option<Box<Vec<Opaque<'a>>>>,
     /// Facts of the answer, and members of its content, that no rule knows.
     pub(super) unread: Unread<'a>,
 }
@@ -297,22 +294,15 @@ pub(super) fn read<'a>(
             // Azure's, of the request.
             "prompt_filter_results" => {
                 if let Some(results) = reader.opt_raw()?.filter(|results| *results != "[]") {
-                    let member = ("prompt_filter_results", results);
-                    chunk.rare.get_or_insert_default().opaque.push(member);
+                    unread.first("prompt_filter_results", results);
                 }
             }
             "safeguard_results" => {
                 put(&mut chunk.rare, |rare| &mut rare.safeguard_results, reader.opt_raw()?);
             }
-            key => {
-                let rare = &mut chunk.rare;
-                let is_opaque = read_opaque(reader, key, wanted, |member| {
-                    rare.get_or_insert_default().opaque.push(member);
-                })?;
-                if !is_opaque {
-                    unread.fact(reader, key)?;
-                }
-            }
+            // The padding of each chunk.
+            "obfuscation" | "p" => reader.ignore()?,
+            key => read_other(reader, key, wanted, &mut unread)?,
         }
         Ok(())
     })?;
@@ -370,7 +360,7 @@ fn read_choice<'a>(
                 let reason = reader.opt_raw()?;
                 choice.names_a_stop_string |= reason.is_some_and(|text| text.starts_with('"'));
                 if let Some(reason) = reason.filter(|_| wanted.logprobs) {
-                    choice.opaque.get_or_insert_default().push(("stop_reason", reason));
+                    choice.unread.first("stop_reason", reason);
                 }
             }
             "text" if reader.kind()? == Kind::String => {
@@ -381,15 +371,7 @@ fn read_choice<'a>(
                 foreign = foreign.or(Some(TOKENS));
                 reader.skip()?;
             }
-            key => {
-                let opaque = &mut choice.opaque;
-                let is_opaque = read_opaque(reader, key, wanted, |member| {
-                    opaque.get_or_insert_default().push(member);
-                })?;
-                if !is_opaque {
-                    choice.unread.fact(reader, key)?;
-                }
-            }
+            key => read_other(reader, key, wanted, &mut choice.unread)?,
         }
         Ok(())
     })?;

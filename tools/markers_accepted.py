@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from markers_judge import LOST, REFUSED, WRONG_PLACE, Finding
+from markers_judge import LOST, REFUSED, UNKNOWN_EVENT, WRONG_PLACE, Finding
 
 _ANY: Final = r".*"
 
@@ -178,11 +178,6 @@ ACCEPTED: Final = (
         "a message that starts has none",
     ),
     Row(
-        "gemini",
-        r".*:(sdkHttpResponse|automaticFunctionCallingHistory|parsed)\b.*",
-        "made by the client, not sent by the provider",
-    ),
-    Row(
         "gemini-interactions",
         r"interaction\.created:interaction\..*",
         "the last event repeats it",
@@ -227,9 +222,29 @@ ACCEPTED: Final = (
     ),
     Row(
         "gemini-interactions",
-        r"answer:output_(text|audio|image|video)([.\[<].*)?",
-        "the last contents of the steps once more",
+        r"interaction\.status_update:continuation_token",
+        "the last event says whether the interaction goes on",
     ),
+    Row(
+        "openai-responses", r".*:(response\.)?output_text", "the texts once more", sdk="openrouter"
+    ),
+    Row(
+        "openai-responses",
+        r"response\.(fusion_call|debug)\b.*",
+        "the warning names the event",
+        sdk="openrouter",
+        kinds=(LOST, UNKNOWN_EVENT),
+    ),
+    Row(
+        "openai-chat",
+        r"chunk:choices\[\]\.delta\.token_id",
+        "the number of each token, which its log probabilities have",
+        sdk="together",
+    ),
+    Row("cohere-chat", r"message-end:id", "the first event has named the answer"),
+    Row("cohere-chat", r"debug:prompt", "repeats the request"),
+    Row("mistral", r"\w+:choices\[\]\..*tool_calls\[\]\.type", "the kind of a call"),
+    Row("bedrock-converse", r"contentBlockStart:.*\.start\.image\.format", "of an empty image"),
     Row(
         "openai-chat",
         r"answer:choices\[\]\.text",

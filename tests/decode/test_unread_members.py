@@ -76,7 +76,9 @@ def test_answers_have_their_own_facts() -> None:
 
 
 def test_there_are_at_most_64_facts_and_the_others_are_named() -> None:
-    message = deltafold.fold(chat(said("w", **{f"n{at}": at + 1 for at in range(70)})), "openai-chat")
+    message = deltafold.fold(
+        chat(said("w", **{f"n{at}": at + 1 for at in range(70)})), "openai-chat"
+    )
     assert len(facts(message)) == 64
     assert unread(message) == [f"n{at}" for at in range(64, 70)]
 
@@ -96,7 +98,9 @@ def test_what_says_nothing_is_no_fact(nothing: object) -> None:
 
 @pytest.mark.parametrize("noise", ["obfuscation", "p"])
 def test_padding_is_no_fact(noise: str) -> None:
-    message = deltafold.fold(chat(*(said("w", **{noise: "x" * at}) for at in range(9))), "openai-chat")
+    message = deltafold.fold(
+        chat(*(said("w", **{noise: "x" * at}) for at in range(9))), "openai-chat"
+    )
     assert (facts(message), unread(message)) == ({}, [])
 
 
@@ -195,7 +199,9 @@ def end_of_interactions(**members: Any) -> bytes:  # noqa: ANN401
 
 def whole_converse(**members: Any) -> bytes:  # noqa: ANN401
     message = {"role": "assistant", "content": [{"text": "w"}]}
-    return json.dumps({"output": {"message": message}, "stopReason": "end_turn", **members}).encode()
+    return json.dumps(
+        {"output": {"message": message}, "stopReason": "end_turn", **members}
+    ).encode()
 
 
 @pytest.mark.parametrize(

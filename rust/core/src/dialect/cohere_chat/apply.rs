@@ -199,6 +199,10 @@ impl State {
         if let Some(usage) = end.usage
             && let Ok(counts) = Counts::read(&FACTS.usage, usage)
         {
+            if counts.is_empty() {
+                // Units that are billed, without tokens.
+                sink.unknown_detail("usage", usage);
+            }
             sink.usage(&counts, usage);
             sink.says_whole();
         }

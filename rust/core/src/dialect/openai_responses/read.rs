@@ -251,7 +251,9 @@ impl<'a> Members<'a> {
             ("failed" | "cancelled", ..) => response(ResponseStage::Failed),
             ("error", ..) => Event::Error(frame.json),
             _ if is_progress(name) => Event::Progress,
-            _ if self.error => Event::Failed(frame.json),
+            // The error of an event of the response that no rule knows is not that of the answer: OpenRouter's `fusion_call`
+            // has one where a model of its panel failed.
+            _ if self.error && !kind.raw.starts_with("response.") => Event::Failed(frame.json),
             _ => Event::Unknown(kind),
         }
     }

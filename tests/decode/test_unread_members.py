@@ -66,7 +66,7 @@ def test_a_template_of_another_stream_does_not_hide_a_fact() -> None:
 
 def test_answers_have_their_own_facts() -> None:
     choices = [{"index": at, "delta": {"content": "w"}, "tomorrow": at} for at in range(2)]
-    ends = [{"index": at, "delta": {}, "finish_reason": "stop"} for at in range(2)]
+    ends: list[Wire] = [{"index": at, "delta": {}, "finish_reason": "stop"} for at in range(2)]
     body = sse({"id": "c", "model": "m", "choices": choices, "of_all": 1}, {"choices": ends})
     answers = deltafold.fold_choices(body, "openai-chat")
     assert [facts(each.build_final_message()) for each in answers.values()] == [
@@ -112,7 +112,7 @@ def call_of_chat(**members: Any) -> bytes:  # noqa: ANN401
 
 def block_of_messages(**members: Any) -> bytes:  # noqa: ANN401
     block = {"type": "text", "text": "", **members}
-    message = {"id": "m", "role": "assistant", "model": "c", "content": []}
+    message: Wire = {"id": "m", "role": "assistant", "model": "c", "content": []}
     return named(
         {"type": "message_start", "message": message},
         {"type": "content_block_start", "index": 0, "content_block": block},
@@ -124,7 +124,7 @@ def block_of_messages(**members: Any) -> bytes:  # noqa: ANN401
 
 
 def call_of_gemini(**members: Any) -> bytes:  # noqa: ANN401
-    part = {"functionCall": {"name": "f", "args": {}, **members}}
+    part: Wire = {"functionCall": {"name": "f", "args": {}, **members}}
     return sse({"candidates": [{"content": {"parts": [part]}, "finishReason": "STOP"}]})
 
 
@@ -221,7 +221,13 @@ def test_a_member_of_the_end_is_a_fact(dialect: str, body: Callable[..., bytes])
 
 def test_the_facts_of_a_failed_answer_are_on_its_error() -> None:
     error = {"code": "server_error", "message": "no", "misalignment": {"steer": "s"}}
-    response = {"id": "r", "status": "failed", "error": error, "output": [], "moderation": FACT}
+    response: Wire = {
+        "id": "r",
+        "status": "failed",
+        "error": error,
+        "output": [],
+        "moderation": FACT,
+    }
     body = named({"type": "response.failed", "response": response})
     *_, last = deltafold.Decoder("openai-responses").feed(body)
     assert last.payload["details"] == {"moderation": FACT}

@@ -397,7 +397,10 @@ def test_calls_that_are_billed_apart_make_a_lower_bound() -> None:
 
 
 def test_calls_that_a_response_states_twice_count_once() -> None:
-    used = {"web_search": {"num_requests": 3}, "image_gen": {"output_tokens": 40, "details": {}}}
+    used: dict[str, Any] = {
+        "web_search": {"num_requests": 3},
+        "image_gen": {"output_tokens": 40, "details": {}},
+    }
     usage = usage_of({**searched(2), "tool_usage": used}, "openai-responses")
     assert usage.details is not None
     assert usage.details["billedCalls"] == {"web_search_call": 3, "image_generation_call": 1}

@@ -227,28 +227,28 @@ SPLIT: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("given", "sent"),
-    [
-        (
-            {"type": "object", "properties": {"a": UNION}},
-            {"type": "object", "properties": {"a": SPLIT}},
-        ),
-        ({"items": UNION, "$defs": {"b": UNION}}, {"items": SPLIT, "$defs": {"b": SPLIT}}),
-        ({"allOf": [UNION]}, {"allOf": [SPLIT]}),
-        # The root keeps its type; a union in a branch is a union.
-        ({**UNION, "anyOf": [UNION]}, {**UNION, "anyOf": [SPLIT]}),
-        (
-            {"not": {"type": ["object", "null"], "oneOf": [{"required": ["a"]}]}},
-            {"not": {"oneOf": [{"type": ["object", "null"], "required": ["a"]}]}},
-        ),
-        # Values, and properties of these names, are no unions.
-        ({"default": UNION, "enum": [UNION]},) * 2,
-        ({"properties": {"type": {"type": "string"}, "anyOf": {"type": "array"}}},) * 2,
-        ({"items": {"type": "string", "anyOf": []}},) * 2,
-        ({"items": {"type": "string", "anyOf": 5}},) * 2,
-    ],
-)
+GIVEN_AND_SENT: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    (
+        {"type": "object", "properties": {"a": UNION}},
+        {"type": "object", "properties": {"a": SPLIT}},
+    ),
+    ({"items": UNION, "$defs": {"b": UNION}}, {"items": SPLIT, "$defs": {"b": SPLIT}}),
+    ({"allOf": [UNION]}, {"allOf": [SPLIT]}),
+    # The root keeps its type; a union in a branch is a union.
+    ({**UNION, "anyOf": [UNION]}, {**UNION, "anyOf": [SPLIT]}),
+    (
+        {"not": {"type": ["object", "null"], "oneOf": [{"required": ["a"]}]}},
+        {"not": {"oneOf": [{"type": ["object", "null"], "required": ["a"]}]}},
+    ),
+    # Values, and properties of these names, are no unions.
+    ({"default": UNION, "enum": [UNION]},) * 2,
+    ({"properties": {"type": {"type": "string"}, "anyOf": {"type": "array"}}},) * 2,
+    ({"items": {"type": "string", "anyOf": []}},) * 2,
+    ({"items": {"type": "string", "anyOf": 5}},) * 2,
+]
+
+
+@pytest.mark.parametrize(("given", "sent"), GIVEN_AND_SENT)
 def test_a_type_beside_a_union_is_in_its_branches(
     given: dict[str, Any], sent: dict[str, Any]
 ) -> None:
@@ -259,7 +259,8 @@ def test_a_type_beside_a_union_is_in_its_branches(
 
 
 def test_moonshot_gets_no_type_beside_a_union() -> None:
-    schema = {"type": "object", "properties": {"a": UNION}, "$defs": {"Port": PORT}}
+    properties: dict[str, Any] = {"a": UNION}
+    schema: dict[str, Any] = {"type": "object", "properties": properties, "$defs": {"Port": PORT}}
     tool = deltafold.ToolSpec(name="f", parameter_schema=schema)
     sent: dict[str, Any] = {}
     for name in ("moonshot/kimi-k3", "zai/glm-5"):

@@ -266,7 +266,7 @@ CHUNKS = {
 def test_an_image_in_the_content_of_a_document_reaches_every_dialect(*, is_of_result: bool) -> None:
     said: list[Any] = [{"role": "user", "content": [CHUNKS, HELLO]}]
     if is_of_result:
-        use = {"type": "tool_use", "id": "c", "name": "f", "input": {}}
+        use: dict[str, Any] = {"type": "tool_use", "id": "c", "name": "f", "input": {}}
         result = {"type": "tool_result", "tool_use_id": "c", "content": [CHUNKS, HELLO]}
         said = [
             {"role": "user", "content": "Hi"},

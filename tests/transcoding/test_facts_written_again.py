@@ -1,4 +1,4 @@
-"""Facts of an answer that its own protocol has members for are written again, streamed and whole."""
+"""Facts of an answer are written again where its own protocol has members for them."""
 
 import json
 from typing import Any, Final, TypeAlias
@@ -12,8 +12,8 @@ Wire: TypeAlias = dict[str, Any]
 
 FACT: Final = {"k": ["v", 1]}
 DONE: Final = b"data: [DONE]\n\n"
-MODERATION: Final = {"output": {"type": "moderation_results", "results": []}}
-ONE_MODERATION: Final = {"output": {"type": "moderation_result", "flagged": False}}
+MODERATION: Final[Wire] = {"output": {"type": "moderation_results", "results": []}}
+ONE_MODERATION: Final[Wire] = {"output": {"type": "moderation_result", "flagged": False}}
 TOOLS: Final = [{"index": 0, "type": "search", "arguments": "{}", "output": "x"}]
 
 
@@ -24,12 +24,12 @@ def named(*events: Wire) -> bytes:
 def chat(**facts: object) -> bytes:
     delta = {"role": "assistant", "content": "Hi"}
     said = {"id": "c", "model": "m", "choices": [{"index": 0, "delta": delta}]}
-    end = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}], **facts}
+    end: Wire = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}], **facts}
     return f"data: {json.dumps(said)}\n\ndata: {json.dumps(end)}\n\n".encode() + DONE
 
 
 def messages(**facts: object) -> bytes:
-    message = {"id": "m", "role": "assistant", "model": "c", "content": []}
+    message: Wire = {"id": "m", "role": "assistant", "model": "c", "content": []}
     return named(
         {"type": "message_start", "message": message},
         {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "H"}},
@@ -40,7 +40,7 @@ def messages(**facts: object) -> bytes:
 
 
 def responses(**facts: object) -> bytes:
-    content = {"type": "output_text", "text": "Hi", "annotations": []}
+    content: Wire = {"type": "output_text", "text": "Hi", "annotations": []}
     item = {"type": "message", "id": "m", "role": "assistant", "content": [content]}
     response = {"id": "r", "status": "completed", "output": [item], **facts}
     return named({"type": "response.completed", "response": response})

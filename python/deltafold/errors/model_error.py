@@ -67,8 +67,8 @@ class ModelError(DeltafoldError):
 
     `str()` is one line with the failure and the next step. `retry_after` is in seconds.
     `partial_message` holds everything that was received before the failure. `body` is the beginning
-    of the response's body if the failure was a response, and the JSON of the error if it was an event
-    of a stream (at most 65,536 characters). `excerpt` has
+    of the response's body if the failure was a response, and the JSON of the error if it was an
+    event of a stream (at most 65,536 characters). `excerpt` has
     the last events of a stream before the failure, with the offset marked; tracebacks show it in a
     terminal, in IPython and in notebooks. Elsewhere it is None, because logs keep tracebacks.
     `hint` is a further step that depends on the model or on the server, None without one.

@@ -454,12 +454,11 @@ class StreamCore:
         return self._own_mapper
 
     def _completed(self, error: ModelError) -> ModelError:
-        # An error within the stream came as the provider wrote it.
+        # An error within the stream came as the provider wrote it, with its own object.
         error.message = self.redactor.text(error.message)
         error.args = (error.message,)
         if error.provider_code is not None:
             error.provider_code = self.redactor.text(error.provider_code)
-        # The error of a response has its body, and that of an event the object that the provider wrote.
         error.body = self._failure_body or (error.body and self.redactor.text(error.body))
         recent = self.recent
         if recent is not None and self._failure_body is None:

@@ -9,7 +9,8 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::call_id::CallId;
-use super::delta::{Delta, DeltaKind, Payload};
+use super::delta::{Delta, Payload};
+use super::kinds::DeltaKind;
 use super::output::Output;
 use super::text_only::TextOnlyDelta;
 

@@ -10,7 +10,8 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use super::delta::{Delta, DeltaKind, Payload, TextAttributes};
+use super::delta::{Delta, Payload, TextAttributes};
+use super::kinds::DeltaKind;
 
 /// Violation of a law by a delta.
 #[derive(Clone, Debug, PartialEq, Eq)]

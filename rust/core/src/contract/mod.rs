@@ -5,6 +5,8 @@
 mod batch;
 mod call_id;
 mod delta;
+mod failure;
+mod kinds;
 mod laws;
 mod logprobs;
 mod output;
@@ -13,10 +15,9 @@ mod warnings;
 
 pub use batch::DeltaBatch;
 pub use call_id::{CallId, is_of_provider};
-pub use delta::{
-    CONTRACT_VERSION, Delta, DeltaKind, ErrorCode, Failure, FinishReason, InputFormat, Payload,
-    Text, TextAttributes, Usage,
-};
+pub use delta::{CONTRACT_VERSION, Delta, Payload, Text, TextAttributes, Usage};
+pub use failure::Failure;
+pub use kinds::{DeltaKind, ErrorCode, FinishReason, InputFormat};
 pub use laws::{ContractViolation, Destination, Laws};
 pub use logprobs::{Column, Logprobs, LogprobsError, NO_ID, Row, read_bytes, write_bytes};
 pub use output::Output;

@@ -227,7 +227,7 @@ SPLIT: dict[str, Any] = {
 }
 
 
-GIVEN_AND_SENT: list[tuple[dict[str, Any], dict[str, Any]]] = [
+GIVEN_AND_SENT: list[Any] = [
     (
         {"type": "object", "properties": {"a": UNION}},
         {"type": "object", "properties": {"a": SPLIT}},

@@ -32,7 +32,7 @@ from deltafold._core import (
     StreamTimes,
     set_late_fields,
 )
-from deltafold.contract.exceptions import DeltafoldError, MisuseError
+from deltafold.contract.exceptions import DeltafoldError, MisuseError, UnknownDialectError
 from deltafold.contract.foreign_text import well_formed
 from deltafold.contract.kinds import DeltaKind, ErrorCode
 from deltafold.errors.mapper import ErrorFields, ErrorMapper
@@ -224,7 +224,7 @@ class StreamCore:
 
     def __init__(
         self,
-        dialect: str,
+        dialect: str | None,
         error_mapper: ErrorMapper | None,
         options: DecoderOptions,
         call: CallContext,
@@ -282,6 +282,11 @@ class StreamCore:
     def times(self) -> StreamTimes:
         """Return the times so far."""
         return self.cursor.times()
+
+    @property
+    def dialect(self) -> str:
+        """The wire protocol, for a person."""
+        return self.decoder.dialect or "of a protocol not known yet"
 
     @property
     def status(self) -> Status:
@@ -594,8 +599,17 @@ def _redacted(fields: ErrorFields, redactor: Redactor) -> ErrorFields:
     )
 
 
+_OF_THE_CALLER: Final = (
+    MisuseError,
+    UnknownDialectError,
+    TypeError,
+    AttributeError,
+    AssertionError,
+)
+
+
 def is_misuse(exception: Exception) -> bool:
     """Return whether the caller's code is wrong, as opposed to the transport."""
-    if isinstance(exception, MisuseError | TypeError | AttributeError | AssertionError):
+    if isinstance(exception, _OF_THE_CALLER):
         return True
     return any(base.__name__ in _MISUSE_NAMES for base in type(exception).__mro__)

@@ -10,7 +10,6 @@ from deltafold._core import Decoder, DeltaBatch, decode_body, detect_dialects
 from deltafold.contract.foreign_text import well_formed
 from deltafold.streams.options import DecoderOptions
 
-
 WholeBody: TypeAlias = bytes | bytearray | memoryview | str
 """A body in one piece; a text is its UTF-8."""
 

@@ -12,7 +12,7 @@ from typing import Final, Unpack
 from deltafold._core import ChoicesDecoder, DeltaBatch, MessageAssembler, fold_body_choices
 from deltafold.errors.mapper import ErrorMapper
 from deltafold.streams.bodies import WholeBody, whole_body
-from deltafold.streams.core import is_misuse
+from deltafold.streams.mistakes import is_misuse
 from deltafold.streams.options import ChoicesOptions
 from deltafold.transports.addresses import dialect_of_address
 from deltafold.transports.responses import async_source_of, http_response, source_of

@@ -31,7 +31,7 @@ from deltafold._core import (
     encode_body,
     encode_choices_body,
 )
-from deltafold.contract.exceptions import MisuseError
+from deltafold.contract.exceptions import MisuseError, UnknownDialectError
 from deltafold.contract.foreign_text import well_formed
 from deltafold.contract.kinds import EncoderTool, FinishReason
 from deltafold.errors.mapper import ErrorMapper
@@ -427,6 +427,8 @@ def _chunks(
         for chunk in chunks:
             if data := transcoder.feed(chunk):
                 yield data
+    except UnknownDialectError:
+        raise  # of the bytes that came: the caller names no protocol
     except Exception as failure:  # noqa: BLE001 - whatever the transport raises
         data = _failed(transcoder, failure, error_mapper)
     else:
@@ -482,6 +484,8 @@ async def _async_chunks(
                 data = b"" if transcoder.finished else transcoder.keep_alive()
             if data:
                 yield data
+    except UnknownDialectError:
+        raise  # of the bytes that came: the caller names no protocol
     except Exception as failure:  # noqa: BLE001 - whatever the transport raises
         data = _failed(transcoder, failure, error_mapper)
     else:

@@ -23,12 +23,11 @@ from deltafold.streams import excerpts
 from deltafold.streams.core import (
     NO_CALL,
     CallContext,
-    CallerError,
     Read,
     Step,
     StreamCore,
-    finished,
 )
+from deltafold.streams.mistakes import CallerError, finished
 from deltafold.streams.options import DecoderOptions
 from deltafold.transports.drain import adrain, drain
 from deltafold.transports.responses import source_of_chunks

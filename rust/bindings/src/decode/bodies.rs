@@ -64,7 +64,8 @@ pub(crate) fn fold_bodies(
     py.detach(|| parallel::work_on(slices.len(), threads, &size, &fold))?;
     let unknown = unknown.into_inner().unwrap_or_else(PoisonError::into_inner);
     if let Some((at, candidates)) = unknown.first_key_value() {
-        return Err(undecidable(py, &format!("bodies[{at}]"), candidates));
+        let name = if bodies.len() == 1 { "the body" } else { &format!("bodies[{at}]") };
+        return Err(undecidable(py, name, candidates));
     }
     let states = folded.in_order().map(|state| state.unwrap_or_else(|| defect(&options, now)));
     Ok(states.map(MessageAssembler::from_state).collect())

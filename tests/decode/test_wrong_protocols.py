@@ -166,7 +166,7 @@ def test_the_status_of_a_refusal_needs_no_name() -> None:
 UNKNOWN: Final = {
     "no protocol": (event({"hello": 1}) * 2, "fits no dialect"),
     "two protocols": (framed("news", {"at": 1}) * 2, "bedrock-converse and bedrock-invoke"),
-    "an error of two": (event({"error": "no"}), "ollama and openai-chat",
+    "an error of two": (event({"error": "no"}), "ollama and openai-chat"),
     "more than is held": (b": still thinking\n\n" * (1 << 13), "fits no dialect"),
 }
 

@@ -32,7 +32,7 @@ from deltafold._core import (
     StreamTimes,
     set_late_fields,
 )
-from deltafold.contract.exceptions import DeltafoldError
+from deltafold.contract.exceptions import DeltafoldError, UnknownDialectError
 from deltafold.contract.foreign_text import well_formed
 from deltafold.contract.kinds import DeltaKind, ErrorCode
 from deltafold.errors.mapper import ErrorFields, ErrorMapper
@@ -354,6 +354,10 @@ class StreamCore:
             raised: the exception of the source, of the caller's code, or of a step.
             decoding: whether a step has raised it.
         """
+        if isinstance(raised, UnknownDialectError):
+            # A caller that names the dialect then must not read the rest of the same source.
+            self.cancel("the body does not tell its protocol")
+            return Verdict(raised, releases=True)
         if decoding:
             self._interrupted(raised)
             return Verdict(raised, releases=False)

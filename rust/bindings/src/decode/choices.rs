@@ -18,10 +18,9 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 
-use crate::decode::decoder::known;
 use crate::decode::input::{Feeds, Input};
 use crate::decode::options::{
-    self, Choice, Given, Settings, left_the_registry, name_dialect, undecidable,
+    self, Choice, Given, Settings, known, left_the_registry, name_dialect, undecidable,
 };
 use crate::decode::refusal;
 use crate::delta::batch::DeltaBatch;

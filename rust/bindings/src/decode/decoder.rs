@@ -22,7 +22,8 @@ use pyo3::types::{PyDict, PyString};
 use crate::decode::choices::ChoicesDecoder;
 use crate::decode::input::{Feeds, Input};
 use crate::decode::options::{
-    Choice, Given, Settings, docstring, given_now, keywords, left_the_registry, now, undecidable,
+    Choice, Given, Settings, docstring, given_now, keywords, known, left_the_registry, now,
+    undecidable,
 };
 use crate::decode::refusal;
 use crate::delta::batch::DeltaBatch;
@@ -71,15 +72,6 @@ pub(crate) struct Decoder {
     closed: AtomicBool,
     /// A signal handler raised during `feed_into`, so only a part of the bytes was read.
     torn: AtomicBool,
-}
-
-/// Return a cell with the name of a dialect, empty if it is not decided.
-pub(crate) fn known(dialect: &'static str) -> OnceLock<&'static str> {
-    let cell = OnceLock::new();
-    if dialect != UNDECIDED {
-        let _ = cell.set(dialect);
-    }
-    cell
 }
 
 /// Result of a feed: the deltas or their number, and whether the terminal was among them.

@@ -5,7 +5,7 @@
 //! Law: the clock is called at most once, and only for a refusal.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use deltafold::decoder::{Decoder, Options, UNDECIDED};
 use deltafold::dialect::{self, REGISTRY, Shapes};
@@ -286,6 +286,15 @@ pub(crate) fn given_now(py: Python<'_>, clock: &Callback) -> Option<PyResult<Tim
 /// Build the error for a dialect that was found and is unknown to the core.
 pub(crate) fn left_the_registry() -> PyErr {
     Python::attach(|py| errors::unknown_dialect(py, "the dialect left the registry"))
+}
+
+/// Return a cell with the name of a dialect, empty if it is not decided.
+pub(crate) fn known(dialect: &'static str) -> OnceLock<&'static str> {
+    let cell = OnceLock::new();
+    if dialect != UNDECIDED {
+        let _ = cell.set(dialect);
+    }
+    cell
 }
 
 /// Name the dialect of a whole body in the options of a decoder without one.

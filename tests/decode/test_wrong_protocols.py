@@ -202,7 +202,10 @@ def test_a_decoder_that_was_told_nothing_takes_the_failure_of_the_transport() ->
 
 def test_many_bodies_may_be_of_many_protocols_and_texts() -> None:
     bodies = streams(calls=False)
-    texts = [bodies["gemini"].decode(), memoryview(bodies["ollama"])]
+    texts: list[bytes | memoryview | str] = [
+        bodies["gemini"].decode(),
+        memoryview(bodies["ollama"]),
+    ]
     folded = deltafold.fold_many([*bodies.values(), *texts], threads=2)
     assert [one.text for one in folded] == [TEXT] * len(folded)
     with pytest.raises(UnknownDialectError, match=r"bodies\[1\] fits no dialect"):

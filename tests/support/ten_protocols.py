@@ -24,7 +24,7 @@ _ENCODED: Final = (
 
 
 def _message(*, calls: bool) -> Message:
-    text = TextPart(payload={"text": TEXT})
+    text = TextPart(text=TEXT)
     call = ToolCallPart(tool_call_id="call_1", tool_name=CALL[0], raw_args_text=_ARGUMENTS)
     return Message(role="assistant", parts=[text, call] if calls else [text])
 
@@ -119,7 +119,12 @@ def _whole_interaction(*, calls: bool) -> bytes:
     content = [{"type": "text", "text": TEXT}]
     steps: list[Wire] = [{"type": "model_output", "content": content}]
     if calls:
-        call = {"type": "function_call", "id": "call_1", "name": CALL[0], "arguments": CALL[1]}
+        call: Wire = {
+            "type": "function_call",
+            "id": "call_1",
+            "name": CALL[0],
+            "arguments": CALL[1],
+        }
         steps.append(call)
     status = "requires_action" if calls else "completed"
     body = {"id": "i1", "object": "interaction", "model": "gemini-3-pro", "status": status}

@@ -291,14 +291,18 @@ class Decoder:
     @overload
     def __new__(
         cls,
-        dialect: str,
+        dialect: str | None = None,
         *,
         choice: int | Literal["joined"] = 0,
         **options: Unpack[ChoicesOptions],
     ) -> Self: ...
     @overload
     def __new__(  # type: ignore[misc]  # of another class, as no `choice` of a number is
-        cls, dialect: str, *, choice: Literal["all"], **options: Unpack[ChoicesOptions]
+        cls,
+        dialect: str | None = None,
+        *,
+        choice: Literal["all"],
+        **options: Unpack[ChoicesOptions],
     ) -> ChoicesDecoder: ...
     @property
     def dialect(self) -> str: ...
@@ -331,7 +335,7 @@ class Decoder:
 
 @final
 class ChoicesDecoder:
-    def __new__(cls, dialect: str, **options: Unpack[ChoicesOptions]) -> Self: ...
+    def __new__(cls, dialect: str | None = None, **options: Unpack[ChoicesOptions]) -> Self: ...
     @property
     def dialect(self) -> str: ...
     @property
@@ -422,7 +426,7 @@ class Transcoder(Generic[_WrittenT]):
     @overload
     def __new__(
         cls,
-        source: str | Decoder,
+        source: str | Decoder | None,
         target: str,
         *,
         as_bytes: Literal[True] = True,
@@ -431,7 +435,7 @@ class Transcoder(Generic[_WrittenT]):
     @overload
     def __new__(
         cls,
-        source: str | Decoder,
+        source: str | Decoder | None,
         target: str,
         *,
         as_bytes: Literal[False],
@@ -468,7 +472,7 @@ class Transcoder(Generic[_WrittenT]):
 
 @disjoint_base
 class Fold:
-    def __new__(cls, dialect: str, **options: Unpack[DecoderOptions]) -> Self: ...
+    def __new__(cls, dialect: str | None = None, **options: Unpack[DecoderOptions]) -> Self: ...
     @property
     def message(self) -> Message: ...
     @property
@@ -488,7 +492,7 @@ OVER: Final[Any]
 
 @final
 class Cursor:
-    def __new__(cls, dialect: str, options: DecoderOptions) -> Self: ...
+    def __new__(cls, dialect: str | None, options: DecoderOptions) -> Self: ...
     @property
     def decoder(self) -> Decoder: ...
     @property
@@ -689,5 +693,5 @@ def fold_columns(
     threads: int | None = None,
 ) -> list[bytes | None]: ...
 def fold_chunks(
-    chunks: list[object] | tuple[object, ...], dialect: str, options: DecoderOptions
+    chunks: list[object] | tuple[object, ...], dialect: str | None, options: DecoderOptions
 ) -> Message: ...

@@ -190,27 +190,31 @@ def test_what_is_neither_bytes_nor_an_event_is_named_with_its_place(
 
 
 def test_an_event_that_does_not_say_its_protocol_is_named() -> None:
-    for events in ([b"data: {}\n\n"], [{"hello": 1}], []):
-        with pytest.raises(UnknownDialectError, match="name it, as in"):
-            deltafold.stream(iter(events))
+    with pytest.raises(UnknownDialectError, match="fits no dialect: name the dialect"):
+        deltafold.stream(iter([{"hello": 1}])).final_message()
+    with pytest.raises(TypeError, match="is item 0, counted from 0"):
+        deltafold.stream(iter([7])).final_message()
 
 
 def test_an_iterator_whose_first_item_says_nothing_is_not_read_again() -> None:
-    chunks = (chunk for chunk in [b"data: {}\n\n", b"data: [DONE]\n\n"])
+    chunks = (chunk for chunk in [{"hello": 1}, b"data: [DONE]\n\n"])
+    unknown = deltafold.stream(chunks)
     with pytest.raises(UnknownDialectError):
-        deltafold.stream(chunks)
+        next(iter(unknown))
+    assert unknown.status == "error"
     with pytest.raises(ModelError, match="the body is empty"):
         streamed(chunks, CHAT)  # its first item is lost: no answer may come without it
 
 
-def test_a_list_says_its_protocol_where_it_is_awaited_too() -> None:
-    async def read() -> Message:
-        async with deltafold.astream(DICTS) as stream:
+def test_events_say_their_protocol_where_they_are_awaited_too() -> None:
+    async def read(events: object) -> Message:
+        async with deltafold.astream(events) as stream:
             return await stream.final_message()
 
-    assert asyncio.run(read()).text == "At 17:42."
-    with pytest.raises(UnknownDialectError, match="name it, as in"):
-        deltafold.astream(awaited(DICTS))
+    for events in (DICTS, awaited(DICTS)):
+        assert asyncio.run(read(events)).text == "At 17:42."
+    with pytest.raises(UnknownDialectError, match="fits no dialect: name the dialect"):
+        asyncio.run(read(awaited([{"hello": 1}])))
 
 
 def test_a_type_that_ends_as_an_exception_is_a_failure_in_bedrock_alone() -> None:

@@ -64,7 +64,9 @@ def test_no_threads_at_all_is_an_error() -> None:
 
 def test_what_is_no_bytes_is_refused() -> None:
     with pytest.raises(TypeError):
-        deltafold.fold_many(cast("Any", ["text"]), CHAT)
+        deltafold.fold_many(cast("Any", [7]), CHAT)
+    with pytest.raises(TypeError, match="fold\\(\\) folds one"):
+        deltafold.fold_many(said("one").decode(), CHAT)
 
 
 def test_other_python_threads_run_while_bodies_are_folded() -> None:

@@ -1,7 +1,8 @@
 """One body, cut in every way: what must come out the same each time.
 
-In: a dialect and the bytes of a body.  Out: its deltas and the assembler that folded them, after
-the body was fed whole, cut in two at every place, and in pieces of 1 to 17 bytes.
+In: a dialect, None if the body tells it, and the bytes of a body.  Out: its deltas and the
+assembler that folded them, after the body was fed whole, cut in two at every place, and in pieces
+of 1 to 17 bytes.
 """
 
 import asyncio
@@ -46,7 +47,7 @@ def random_pieces(body: bytes, seed: int, cuts: int) -> list[bytes]:
 
 
 def decode(
-    dialect: str, pieces: Iterable[bytes], **options: Unpack[DecoderOptions]
+    dialect: str | None, pieces: Iterable[bytes], **options: Unpack[DecoderOptions]
 ) -> tuple[list[MessageDelta], MessageAssembler]:
     """Decode and fold the pieces of a body of the run "run"."""
     given: DecoderOptions = {"run_id": "run", "clock": now}
@@ -75,7 +76,7 @@ def outcome(message: Message | ModelError) -> dict[str, object]:
     return wire
 
 
-def folded(dialect: str, pieces: Sequence[bytes]) -> dict[str, object]:
+def folded(dialect: str | None, pieces: Sequence[bytes]) -> dict[str, object]:
     """Return the outcome of `deltafold.fold` of an iterable of chunks."""
     try:
         return outcome(deltafold.fold(iter(pieces), dialect, run_id="run", clock=now))
@@ -83,7 +84,7 @@ def folded(dialect: str, pieces: Sequence[bytes]) -> dict[str, object]:
         return outcome(error)
 
 
-def awaited(dialect: str, pieces: Sequence[bytes]) -> dict[str, object]:
+def awaited(dialect: str | None, pieces: Sequence[bytes]) -> dict[str, object]:
     """Return the outcome of `deltafold.afold` of chunks that arrive one by one."""
 
     async def chunks() -> AsyncIterator[bytes]:
@@ -109,7 +110,7 @@ def final(assembler: MessageAssembler) -> dict[str, object]:
 
 
 def everywhere(
-    dialect: str, body: bytes, **options: Unpack[DecoderOptions]
+    dialect: str | None, body: bytes, **options: Unpack[DecoderOptions]
 ) -> tuple[list[MessageDelta], Message]:
     """Decode a body whole and under every split; returns its deltas and its message so far.
 

@@ -58,7 +58,7 @@ class InternalError(DeltafoldError, RuntimeError):
 
 
 class UnknownDialectError(DeltafoldError, ValueError):
-    """No dialect has the name that was given.
+    """No dialect has the name that was given, or none was given and the body does not tell its own.
 
     >>> try:
     ...     deltafold.Decoder("openai-chats")

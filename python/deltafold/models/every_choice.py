@@ -14,7 +14,7 @@ from deltafold.errors.mapper import ErrorMapper
 from deltafold.errors.model_error import ModelError
 from deltafold.message.messages import Message
 from deltafold.streams.choices import ChoiceMessages
-from deltafold.streams.core import CallerError
+from deltafold.streams.mistakes import CallerError
 from deltafold.streams.options import ChoicesOptions
 from deltafold.transports.secrets import Redactor
 from deltafold.transports.sources import AsyncSource

@@ -30,7 +30,8 @@ from deltafold.models.hooks import RequestContext, RequestHook
 from deltafold.models.info import RequestMetadata
 from deltafold.models.json_body import encoded
 from deltafold.specs.tool_specs import ToolSpec
-from deltafold.streams.core import CallContext, CallerError, M, Observer
+from deltafold.streams.core import CallContext, M, Observer
+from deltafold.streams.mistakes import CallerError
 from deltafold.streams.options import DecoderOptions
 from deltafold.streams.output_streams import Expected
 from deltafold.transports.requests import PreparedRequest

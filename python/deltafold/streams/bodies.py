@@ -4,10 +4,14 @@ In: the bytes of a response body, or its first bytes.  Out: the deltas that a st
 answer gives, or the detected dialect.
 """
 
-from typing import NamedTuple, Unpack, cast
+from typing import NamedTuple, TypeAlias, Unpack, cast
 
 from deltafold._core import Decoder, DeltaBatch, decode_body, detect_dialects
+from deltafold.contract.foreign_text import well_formed
 from deltafold.streams.options import DecoderOptions
+
+WholeBody: TypeAlias = bytes | bytearray | memoryview | str
+"""A body in one piece; a text is its UTF-8."""
 
 
 class Detection(NamedTuple):
@@ -34,12 +38,13 @@ def whole_body(body: object, name: str = "body") -> bytes:
     """
     if isinstance(body, bytes | bytearray | memoryview):
         return bytes(cast("bytes", body))  # `bytes` of bytes is the same object
-    raise TypeError(f"{name} must be bytes, bytearray or memoryview, not {type(body).__qualname__}")
+    if isinstance(body, str):
+        return well_formed(body).encode()
+    kind = type(body).__qualname__
+    raise TypeError(f"{name} must be bytes, bytearray, memoryview or str, not {kind}")
 
 
-def detect(
-    first_bytes: bytes | bytearray | memoryview, content_type: str | None = None
-) -> Detection:
+def detect(first_bytes: WholeBody, content_type: str | None = None) -> Detection:
     """Detect the dialect of a body.
 
     The result names two candidates if the first bytes fit both. A kilobyte is enough for nearly all
@@ -60,8 +65,8 @@ def detect(
 
 
 def decode_response(
-    body: bytes | bytearray | memoryview,
-    dialect: str,
+    body: WholeBody,
+    dialect: str | None = None,
     **options: Unpack[DecoderOptions],
 ) -> DeltaBatch:
     """Decode a whole response body: the deltas that a stream of the same answer gives.
@@ -76,11 +81,11 @@ def decode_response(
 
     Args:
         body: the body, content encoding undone.
-        dialect: its wire protocol, one of `deltafold.dialect_names()`.
+        dialect: its wire protocol, one of `deltafold.dialect_names()`; None takes it from the body.
         options: the options of `Decoder`, among them `status`, the HTTP status, and `headers`, from
             which request id and retry-after are read.
 
     Raises:
-        UnknownDialectError: there is no such dialect.
+        UnknownDialectError: there is no such dialect, or the body does not tell its own.
     """
     return decode_body(Decoder(dialect, **options), whole_body(body))

@@ -11,9 +11,10 @@ from typing import Final, Unpack
 
 from deltafold._core import ChoicesDecoder, DeltaBatch, MessageAssembler, fold_body_choices
 from deltafold.errors.mapper import ErrorMapper
-from deltafold.streams.bodies import whole_body
-from deltafold.streams.core import is_misuse
+from deltafold.streams.bodies import WholeBody, whole_body
+from deltafold.streams.mistakes import is_misuse
 from deltafold.streams.options import ChoicesOptions
+from deltafold.transports.addresses import dialect_of_address
 from deltafold.transports.responses import async_source_of, http_response, source_of
 
 _END: Final = object()
@@ -25,7 +26,7 @@ class ChoiceMessages:
     """The messages of the choices, while the chunks of a body arrive."""
 
     def __init__(
-        self, dialect: str, options: ChoicesOptions, mapper: ErrorMapper | None = None
+        self, dialect: str | None, options: ChoicesOptions, mapper: ErrorMapper | None = None
     ) -> None:
         self.decoder = ChoicesDecoder(dialect, **options)
         self.folded: dict[int, MessageAssembler] = {}
@@ -77,8 +78,8 @@ class ChoiceMessages:
 
 
 def fold_choices(
-    body: bytes | bytearray | memoryview | Iterable[object],
-    dialect: str,
+    body: WholeBody | Iterable[object],
+    dialect: str | None = None,
     **options: Unpack[ChoicesOptions],
 ) -> dict[int, MessageAssembler]:
     """Fold a whole body, its chunks, events or an SDK's stream, into every message.
@@ -93,16 +94,17 @@ def fold_choices(
 
     Args:
         body: the response body, an iterable of its chunks or events, or the stream of an SDK.
-        dialect: the wire protocol.
+        dialect: the wire protocol; None takes it from the first events, or from the address of a
+            response.
         options: the options of `Decoder` except `choice`.
 
     Raises:
-        UnknownDialectError: no dialect has this name.
+        UnknownDialectError: no dialect has this name, or the body does not tell its own.
         TypeError: the body, or a chunk of it, is neither bytes nor an event.
     """
-    if isinstance(body, bytes | bytearray | memoryview):
+    if isinstance(body, bytes | bytearray | memoryview | str):
         return fold_body_choices(ChoicesDecoder(dialect, **options), whole_body(body))
-    messages = ChoiceMessages(dialect, options)
+    messages = ChoiceMessages(dialect or dialect_of_address(body), options)
     # The bytes below an SDK's stream cost less than its objects.
     source = None if http_response(body) is body else source_of(body)
     chunks = iter(body) if source is None else source.chunks
@@ -124,8 +126,8 @@ def fold_choices(
 
 
 async def afold_choices(
-    chunks: bytes | bytearray | memoryview | AsyncIterable[object] | Iterable[object],
-    dialect: str,
+    chunks: WholeBody | AsyncIterable[object] | Iterable[object],
+    dialect: str | None = None,
     **options: Unpack[ChoicesOptions],
 ) -> dict[int, MessageAssembler]:
     """Fold a whole body, or its asynchronous chunks, as `fold_choices()` does.
@@ -135,7 +137,7 @@ async def afold_choices(
     """
     if not isinstance(chunks, AsyncIterable):
         return fold_choices(chunks, dialect, **options)
-    messages = ChoiceMessages(dialect, options)
+    messages = ChoiceMessages(dialect or dialect_of_address(chunks), options)
     source = None if http_response(chunks) is chunks else async_source_of(chunks)
     reading = aiter(chunks) if source is None else source.chunks
     try:

@@ -32,7 +32,7 @@ from deltafold._core import (
     StreamTimes,
     set_late_fields,
 )
-from deltafold.contract.exceptions import DeltafoldError, MisuseError
+from deltafold.contract.exceptions import DeltafoldError, UnknownDialectError
 from deltafold.contract.foreign_text import well_formed
 from deltafold.contract.kinds import DeltaKind, ErrorCode
 from deltafold.errors.mapper import ErrorFields, ErrorMapper
@@ -40,6 +40,7 @@ from deltafold.errors.model_error import ModelError
 from deltafold.message import data_types
 from deltafold.streams import excerpts
 from deltafold.streams.call_facts import call_facts, cost_of_answer
+from deltafold.streams.mistakes import CallerError, is_misuse
 from deltafold.streams.options import DecoderOptions
 from deltafold.transports.headers import RawHeaders
 from deltafold.transports.response_info import ResponseHook, ResponseInfo
@@ -63,22 +64,6 @@ Status: TypeAlias = Literal["idle", "started", "done", "error"]
 
 # Outcome of a read: a chunk, the failure of the transport, or the end of the body.
 Read: TypeAlias = bytes | Exception | None
-
-# Exceptions of httpx and its relatives for mistakes of the caller, as opposed to network failures.
-_MISUSE_NAMES = frozenset({"StreamConsumed", "StreamClosed"})
-
-
-class CallerError(Exception):
-    """Carries an exception of the caller's code past the handling of transport failures."""
-
-
-async def finished(result: object) -> None:
-    """Await the result of the caller's code, if it is awaitable."""
-    if isinstance(result, Awaitable):
-        try:
-            await result
-        except Exception as exception:
-            raise CallerError from exception
 
 
 class Observer(Protocol):
@@ -224,7 +209,7 @@ class StreamCore:
 
     def __init__(
         self,
-        dialect: str,
+        dialect: str | None,
         error_mapper: ErrorMapper | None,
         options: DecoderOptions,
         call: CallContext,
@@ -282,6 +267,11 @@ class StreamCore:
     def times(self) -> StreamTimes:
         """Return the times so far."""
         return self.cursor.times()
+
+    @property
+    def dialect(self) -> str:
+        """The wire protocol, for a person."""
+        return self.decoder.dialect or "of a protocol not known yet"
 
     @property
     def status(self) -> Status:
@@ -364,6 +354,10 @@ class StreamCore:
             raised: the exception of the source, of the caller's code, or of a step.
             decoding: whether a step has raised it.
         """
+        if isinstance(raised, UnknownDialectError):
+            # A caller that names the dialect then must not read the rest of the same source.
+            self.cancel("the body does not tell its protocol")
+            return Verdict(raised, releases=True)
         if decoding:
             self._interrupted(raised)
             return Verdict(raised, releases=False)
@@ -591,10 +585,3 @@ def _redacted(fields: ErrorFields, redactor: Redactor) -> ErrorFields:
         http_request_id=request_id and redactor.text(request_id),
         body=body and redactor.text(body),
     )
-
-
-def is_misuse(exception: Exception) -> bool:
-    """Return whether the caller's code is wrong, as opposed to the transport."""
-    if isinstance(exception, MisuseError | TypeError | AttributeError | AssertionError):
-        return True
-    return any(base.__name__ in _MISUSE_NAMES for base in type(exception).__mro__)

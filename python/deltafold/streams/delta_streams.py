@@ -14,18 +14,16 @@ Laws:
   folded in and raised again.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from types import TracebackType
-from typing import TYPE_CHECKING, Generic, Self, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Generic, Self, TypeVar, Unpack
 
 from deltafold._core import DeltaBatch, MessageDelta
-from deltafold.contract.exceptions import UnknownDialectError
 from deltafold.errors.mapper import ErrorMapper
 from deltafold.errors.model_error import ModelError
 from deltafold.message import data_types
 from deltafold.message.notebook import stream_html
 from deltafold.streams.core import CallContext, ForeignCall, Status
-from deltafold.streams.first_events import dialect_of_event, name_by_first
 from deltafold.streams.options import DecoderOptions
 from deltafold.streams.readers import (
     AsyncReader,
@@ -35,8 +33,9 @@ from deltafold.streams.readers import (
     Reader,
     Tee,
 )
+from deltafold.transports.addresses import dialect_of_address
 from deltafold.transports.response_info import ResponseInfo
-from deltafold.transports.responses import async_source_of, dialect_of, plain_chunks, source_of
+from deltafold.transports.responses import async_source_of, plain_chunks, source_of
 from deltafold.transports.sources import AsyncSource, Source
 
 if TYPE_CHECKING:
@@ -53,7 +52,7 @@ class _Stream(Generic[ReaderT]):
     _core: ReaderT
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self._core.decoder.dialect} {self.status}>"
+        return f"<{type(self).__name__} {self._core.dialect} {self.status}>"
 
     def _repr_html_(self) -> str:
         """Return the message so far as a notebook shows it."""
@@ -164,7 +163,7 @@ class DeltaStream(_Stream[Reader]):
     def __init__(
         self,
         origin: Callable[[], Source] | Iterator[bytes],
-        dialect: str,
+        dialect: str | None,
         *,
         error_mapper: ErrorMapper | None = None,
         tee: Tee | None = None,
@@ -248,7 +247,7 @@ class AsyncDeltaStream(_Stream[AsyncReader]):
     def __init__(
         self,
         open_source: Callable[[], Awaitable[AsyncSource]],
-        dialect: str,
+        dialect: str | None,
         *,
         error_mapper: ErrorMapper | None = None,
         tee: AsyncTee | None = None,
@@ -333,48 +332,29 @@ def stream(
         response: openai's or anthropic's `with_streaming_response` or raw response or `Stream`, a
             response of httpx, httpx2 or requests, bytes, or any iterable of bytes or of events. An
             event is a dict of the wire, an object of an SDK, or an object with its attributes.
-        dialect: the wire protocol; None takes it from an SDK's response, or from the first event.
+        dialect: the wire protocol; None takes it from the address of the response, or else from the
+            first events.
         error_mapper: maps the failures of the transport; None is the default table.
         tee: receives the bytes or events of the body as they arrive, before they are decoded; a
             gateway forwards them.
         options: the options of `Decoder`; status and headers come from the response unless given.
 
     Raises:
-        UnknownDialectError: the dialect is not known, or was not given and the response does not
-            determine it.
+        UnknownDialectError: there is no such dialect; or, while the stream is read, none was given
+            and the body does not tell its own.
         MisuseError: the response can only be awaited.
         TypeError: the response, or an item of it while it is read, is neither bytes nor an event.
     """
-    chunks = None if dialect is None or "status" in options else plain_chunks(response)
-    if dialect is not None and chunks is not None:
+    chunks = None if "status" in options else plain_chunks(response)
+    if chunks is not None:
         return DeltaStream(chunks, dialect, error_mapper=error_mapper, tee=tee, **options)
     source = source_of(response)
-    named, call = dialect or _dialect(response, source), ForeignCall(response)
+    named, call = dialect or dialect_of_address(response), ForeignCall(response)
 
     def opened() -> Source:
         return source
 
     return DeltaStream(opened, named, error_mapper=error_mapper, tee=tee, call=call, **options)
-
-
-def _dialect(response: object, source: Source) -> str:
-    """Return the dialect of an SDK's response, else that of the first event."""
-    try:
-        return dialect_of(response)
-    except UnknownDialectError:
-        if not source.lines or isinstance(response, bytes | bytearray | memoryview):
-            raise
-    return name_by_first(source)
-
-
-def _dialect_of_list(response: object) -> str:
-    """Return the dialect of an SDK's response, else that of the first event of a list."""
-    try:
-        return dialect_of(response)
-    except UnknownDialectError:
-        if not isinstance(response, list | tuple) or not response:
-            raise  # nothing can be awaited here
-    return dialect_of_event(cast("Sequence[object]", response)[0])
 
 
 def astream(
@@ -387,9 +367,6 @@ def astream(
 ) -> AsyncDeltaStream:
     """Await a response that another client has opened; the asynchronous form of `stream()`.
 
-    Without a dialect it looks at the first event of a list alone, because nothing can be awaited at
-    the call.
-
     >>> async with deltafold.astream([body], "openai-chat") as stream:
     ...     message = await stream.final_message()
     """
@@ -398,5 +375,5 @@ def astream(
     async def opened() -> AsyncSource:
         return source
 
-    named, call = dialect or _dialect_of_list(response), ForeignCall(response)
+    named, call = dialect or dialect_of_address(response), ForeignCall(response)
     return AsyncDeltaStream(opened, named, error_mapper=error_mapper, tee=tee, call=call, **options)

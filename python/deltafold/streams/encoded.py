@@ -31,7 +31,7 @@ from deltafold._core import (
     encode_body,
     encode_choices_body,
 )
-from deltafold.contract.exceptions import MisuseError
+from deltafold.contract.exceptions import MisuseError, UnknownDialectError
 from deltafold.contract.foreign_text import well_formed
 from deltafold.contract.kinds import EncoderTool, FinishReason
 from deltafold.errors.mapper import ErrorMapper
@@ -39,7 +39,7 @@ from deltafold.errors.model_error import ModelError
 from deltafold.errors.public_text import public_message, public_message_of
 from deltafold.message import data_types
 from deltafold.message.parts import MessagePart, TextPart, ThinkingPart, ToolCallPart
-from deltafold.streams.bodies import decode_response, whole_body
+from deltafold.streams.bodies import WholeBody, decode_response, whole_body
 from deltafold.streams.pauses import with_pauses
 
 __all__ = [
@@ -330,8 +330,8 @@ def encode_error(
 
 
 def transcode_response(
-    body: bytes | bytearray | memoryview,
-    source: str | Decoder,
+    body: WholeBody,
+    source: str | Decoder | None,
     target: str,
     *,
     status: int = 200,
@@ -344,8 +344,8 @@ def transcode_response(
 
     Args:
         body: the body, content encoding undone.
-        source: the protocol of the body, one of `dialect_names()`; or a `Decoder` with its options,
-            which is not fed.
+        source: the protocol of the body, one of `dialect_names()`; None for the one that the body
+            tells; or a `Decoder` with its options, which is not fed.
         target: the protocol to write.
         status: the HTTP status of the body.
         headers: the headers of the body.
@@ -353,7 +353,7 @@ def transcode_response(
 
     Raises:
         MisuseError: the target has no whole bodies.
-        UnknownDialectError: there is no such dialect or target.
+        UnknownDialectError: there is no such dialect or target, or the body does not tell its own.
     """
     assembler = MessageAssembler()
     if isinstance(source, Decoder):
@@ -371,8 +371,8 @@ def _body(target: str, assembler: MessageAssembler, options: EncoderOptions) -> 
 
 
 def transcode(
-    body: bytes | bytearray | memoryview,
-    source: str | Decoder,
+    body: WholeBody,
+    source: str | Decoder | None,
     target: str,
     **options: Unpack[EncoderOptions],
 ) -> bytes:
@@ -381,7 +381,7 @@ def transcode(
     >>> transcode(recording, "openai-chat", "anthropic-messages")
 
     Raises:
-        UnknownDialectError: there is no such dialect or target.
+        UnknownDialectError: there is no such dialect or target, or the body does not tell its own.
     """
     transcoder = Transcoder(source, target, **options)
     return transcoder.feed(whole_body(body)) + transcoder.close()
@@ -389,7 +389,7 @@ def transcode(
 
 def transcode_chunks(
     chunks: Iterable[bytes],
-    source: "str | Decoder | Transcoder",
+    source: "str | Decoder | Transcoder | None",
     target: str | None = None,
     *,
     error_mapper: ErrorMapper | None = None,
@@ -407,13 +407,14 @@ def transcode_chunks(
 
     Args:
         chunks: the bytes of the source.
-        source: the protocol of the bytes, a `Decoder` with its options, or a whole `Transcoder`.
+        source: the protocol of the bytes, None for the one that the first events tell, a `Decoder`
+            with its options, or a whole `Transcoder`.
         target: the protocol to write; None only with a `Transcoder`.
         error_mapper: maps the failures of the transport; None is the default table.
         options: the options of `Encoder`.
 
     Raises:
-        UnknownDialectError: there is no such dialect or target.
+        UnknownDialectError: there is no such dialect or target, or the body does not tell its own.
         MisuseError: a target or options are given beside a `Transcoder`, or neither.
     """
     return _chunks(chunks, _transcoder(source, target, options), error_mapper)
@@ -426,6 +427,8 @@ def _chunks(
         for chunk in chunks:
             if data := transcoder.feed(chunk):
                 yield data
+    except UnknownDialectError:
+        raise  # of the bytes that came: the caller names no protocol
     except Exception as failure:  # noqa: BLE001 - whatever the transport raises
         data = _failed(transcoder, failure, error_mapper)
     else:
@@ -436,7 +439,7 @@ def _chunks(
 
 def atranscode_chunks(
     chunks: AsyncIterable[bytes] | Iterable[bytes],
-    source: "str | Decoder | Transcoder",
+    source: "str | Decoder | Transcoder | None",
     target: str | None = None,
     *,
     keep_alive: float | None = None,
@@ -450,7 +453,8 @@ def atranscode_chunks(
 
     Args:
         chunks: the bytes of the source.
-        source: the protocol of the bytes, a `Decoder` with its options, or a whole `Transcoder`.
+        source: the protocol of the bytes, None for the one that the first events tell, a `Decoder`
+            with its options, or a whole `Transcoder`.
         target: the protocol to write; None only with a `Transcoder`.
         keep_alive: seconds of silence after which the target's keep-alive is sent (asyncio only).
             The first one decides the status for 200. None sends none.
@@ -458,7 +462,7 @@ def atranscode_chunks(
         options: the options of `Encoder`.
 
     Raises:
-        UnknownDialectError: there is no such dialect or target.
+        UnknownDialectError: there is no such dialect or target, or the body does not tell its own.
         MisuseError: a target or options are given beside a `Transcoder`, or neither.
     """
     transcoder = _transcoder(source, target, options)
@@ -480,6 +484,8 @@ async def _async_chunks(
                 data = b"" if transcoder.finished else transcoder.keep_alive()
             if data:
                 yield data
+    except UnknownDialectError:
+        raise  # of the bytes that came: the caller names no protocol
     except Exception as failure:  # noqa: BLE001 - whatever the transport raises
         data = _failed(transcoder, failure, error_mapper)
     else:
@@ -505,7 +511,7 @@ async def _as_async(chunks: AsyncIterable[bytes] | Iterable[bytes]) -> AsyncIter
 
 
 def _transcoder(
-    source: "str | Decoder | Transcoder", target: str | None, options: EncoderOptions
+    source: "str | Decoder | Transcoder | None", target: str | None, options: EncoderOptions
 ) -> Transcoder:
     if isinstance(source, Transcoder):
         if target is not None or options:

@@ -17,6 +17,7 @@ from deltafold.contract.foreign_text import printable
 from deltafold.contract.kinds import DeltaKind
 from deltafold.errors.model_error import ModelError
 
+_ANY: Final = "openai-chat"  # where every protocol has the same events
 _MOST_EVENTS: Final = 3
 _LONGEST_LINE: Final = 70
 _KEPT_BEGINNING: Final = 14
@@ -75,9 +76,10 @@ def excerpt_of(
     Args:
         read: number of bytes that were read.
         tail: the last of them.
-        dialect: the protocol of the body.
+        dialect: the protocol of the body, "" if the body did not tell it.
         redacted: takes the secrets out of bytes.
     """
+    dialect = dialect or _ANY
     start = read - len(tail)
     events = _events(redacted(tail), start, dialect)
     if start > 0:

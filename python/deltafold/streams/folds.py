@@ -19,7 +19,7 @@ from deltafold._core import (
 from deltafold.errors.model_error import ModelError
 from deltafold.message import data_types
 from deltafold.streams import excerpts
-from deltafold.streams.bodies import whole_body
+from deltafold.streams.bodies import WholeBody, whole_body
 from deltafold.streams.delta_streams import astream, stream
 from deltafold.streams.options import DecoderOptions
 from deltafold.transports.unready import LineWatch
@@ -32,21 +32,23 @@ _EXCERPT_BYTES: Final = 8192
 
 
 def fold(
-    body: bytes | bytearray | memoryview | Iterable[object],
-    dialect: str,
+    body: WholeBody | Iterable[object],
+    dialect: str | None = None,
     **options: Unpack[DecoderOptions],
 ) -> "data_types.Message":
     """Fold a whole body, its chunks, or its events as `stream` takes them, into the message.
 
-    A body in one piece is folded with the GIL released.
+    A body in one piece is folded with the GIL released.  Without a dialect, the first events tell
+    it, or the address of a response.
 
     >>> deltafold.fold(body, "openai-chat").text
 
     Raises:
         ModelError: the stream ended in an error; `partial_message` has what came before.
-        UnknownDialectError: there is no such dialect.
+        UnknownDialectError: there is no such dialect, or the body does not tell its own: it fits
+            none, or two that would read it in different ways.
     """
-    if isinstance(body, bytes | bytearray | memoryview):
+    if isinstance(body, bytes | bytearray | memoryview | str):
         whole = whole_body(body)
         try:
             return fold_many([whole], dialect, threads=1, **options)[0].build_final_message()
@@ -71,10 +73,15 @@ def fold(
         return opened.final_message()
 
 
-def _explain(error: ModelError, body: bytes, dialect: str) -> None:
+def _explain(error: ModelError, body: bytes, dialect: str | None) -> None:
     """Give an error the last events of a body up to the one that ends it."""
     if not excerpts.IS_WATCHED:
         return
+    if dialect is None:
+        told = Decoder()
+        told.feed(body)
+        told.close()
+        dialect = told.dialect
     decoder, start = Decoder(dialect), 0
     for end in [*event_ends(body, dialect), len(body)]:
         decoder.feed(body[start:end])
@@ -86,8 +93,8 @@ def _explain(error: ModelError, body: bytes, dialect: str) -> None:
 
 
 def fold_many(
-    bodies: Iterable[bytes | bytearray | memoryview],
-    dialect: str,
+    bodies: Iterable[WholeBody],
+    dialect: str | None = None,
     threads: int | None = None,
     **options: Unpack[DecoderOptions],
 ) -> list[MessageAssembler]:
@@ -102,13 +109,13 @@ def fold_many(
 
     Args:
         bodies: the response bodies.
-        dialect: the wire protocol of all bodies.
+        dialect: the wire protocol of all bodies; None takes that of each body from its events.
         threads: number of threads; the default is the number of cores.
         options: the options of `Decoder`.
 
     Raises:
-        UnknownDialectError: no dialect has this name.
-        TypeError: `bodies` is one body, or an item is not bytes, bytearray or memoryview.
+        UnknownDialectError: no dialect has this name, or a body does not tell its own.
+        TypeError: `bodies` is one body, or an item is not bytes, bytearray, memoryview or str.
         ValueError: `threads` is 0.
     """
     decoder = Decoder(dialect, **options)
@@ -122,13 +129,14 @@ def fold_many(
 
 
 async def afold(
-    chunks: bytes | bytearray | memoryview | AsyncIterable[object] | Iterable[object],
-    dialect: str,
+    chunks: WholeBody | AsyncIterable[object] | Iterable[object],
+    dialect: str | None = None,
     **options: Unpack[DecoderOptions],
 ) -> "data_types.Message":
     """Fold a whole body, or asynchronous chunks or events, into the message; raises as `fold()`.
 
     >>> message = await deltafold.afold(body, "openai-chat")
     """
-    async with astream(chunks, dialect, **options) as opened:
+    body = whole_body(chunks) if isinstance(chunks, str) else chunks
+    async with astream(body, dialect, **options) as opened:
         return await opened.final_message()

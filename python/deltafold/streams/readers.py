@@ -23,12 +23,11 @@ from deltafold.streams import excerpts
 from deltafold.streams.core import (
     NO_CALL,
     CallContext,
-    CallerError,
     Read,
     Step,
     StreamCore,
-    finished,
 )
+from deltafold.streams.mistakes import CallerError, finished
 from deltafold.streams.options import DecoderOptions
 from deltafold.transports.drain import adrain, drain
 from deltafold.transports.responses import source_of_chunks
@@ -69,7 +68,7 @@ class _Reader(StreamCore, Generic[SourceT]):
 
     def __init__(
         self,
-        dialect: str,
+        dialect: str | None,
         error_mapper: ErrorMapper | None,
         options: DecoderOptions,
         call: CallContext | None,
@@ -97,7 +96,7 @@ class _Reader(StreamCore, Generic[SourceT]):
                     source.close()
 
     def __repr__(self) -> str:
-        return f"<{self.kind} {self.decoder.dialect} {self.status}>"
+        return f"<{self.kind} {self.dialect} {self.status}>"
 
     def show(self) -> None:
         """Show the message in a notebook, and again while the stream is read."""
@@ -162,7 +161,7 @@ class Reader(_Reader[Source]):
 
     Args:
         origin: opens the source, or is the chunks themselves.
-        dialect: the wire protocol.
+        dialect: the wire protocol; None if the first events tell it.
         error_mapper: maps failures of the transport.
         tee: receives the bytes.
         call: the call of the stream.
@@ -177,7 +176,7 @@ class Reader(_Reader[Source]):
     def __init__(
         self,
         origin: Callable[[], Source] | Iterator[bytes],
-        dialect: str,
+        dialect: str | None,
         *,
         error_mapper: ErrorMapper | None,
         tee: Tee | None,
@@ -329,7 +328,7 @@ class AsyncReader(_Reader[AsyncSource]):
     def __init__(
         self,
         open_source: Callable[[], Awaitable[AsyncSource]],
-        dialect: str,
+        dialect: str | None,
         *,
         error_mapper: ErrorMapper | None,
         tee: AsyncTee | None,

@@ -26,7 +26,7 @@ from time import monotonic
 from types import FunctionType, GeneratorType, MappingProxyType
 from typing import TYPE_CHECKING, Final, Protocol, TypeGuard, cast
 
-from deltafold.contract.exceptions import MisuseError, UnknownDialectError
+from deltafold.contract.exceptions import MisuseError
 from deltafold.transports.deadlines import RestWithin
 from deltafold.transports.encodings import decoded
 from deltafold.transports.headers import raw_headers
@@ -41,14 +41,6 @@ from deltafold.transports.unready import (
 
 if TYPE_CHECKING:
     from deltafold.transports.timeouts import LimitsAndWatch, ReadChunk
-
-# Package of the SDK, the ends of the request paths that stream the dialect, and the dialect.
-# Another path of the same SDK (openai's /responses) is another dialect, so that the package alone
-# does not determine it.
-SDK_DIALECTS = (
-    ("openai", ("/chat/completions",), "openai-chat"),
-    ("anthropic", ("/messages", ":streamRawPredict"), "anthropic-messages"),
-)
 
 _HTTP_STATUSES = range(100, 1000)
 
@@ -176,31 +168,6 @@ def http_response(response: object) -> object:
         if _is_sync_body(inner) and was_given(response, holder):
             return inner
     return response
-
-
-def dialect_of(response: object) -> str:
-    """Return the dialect of an SDK's response.
-
-    Raises:
-        UnknownDialectError: the object belongs to no known SDK, or its endpoint determines no
-            dialect.
-    """
-    packages = {base.__module__.partition(".")[0] for base in type(response).__mro__}
-    for package, paths, dialect in SDK_DIALECTS:
-        if package in packages and _request_path(http_response(response)).endswith(paths):
-            return dialect
-    raise UnknownDialectError(
-        f"a {type(response).__module__}.{type(response).__qualname__} does not say which dialect "
-        "it speaks: name it, as in stream(response, 'openai-chat')"
-    )
-
-
-def _request_path(response: object) -> str:
-    try:
-        url = cast("object", getattr(response, "url", ""))
-    except RuntimeError:  # httpx: a response that was made by hand has no request
-        return ""
-    return str(cast("object", getattr(url, "path", url)))
 
 
 def source_of(response: object) -> Source:

@@ -4,7 +4,8 @@
 //!
 //! Law: no Python object is used while bodies are folded or decoded, because the GIL is released.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use deltafold::contract::{Delta, DeltaBatch as Batch, ErrorCode, Failure, Output, Payload};
 use deltafold::decoder::{Decoder as Core, Options};
@@ -13,7 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString, PyTuple};
 
 use crate::decode::decoder::Decoder;
-use crate::decode::options::random_run_id;
+use crate::decode::options::{name_dialect, random_run_id, undecidable};
 use crate::delta::batch::DeltaBatch;
 use crate::message::assembler::MessageAssembler;
 use crate::message::fold_state::FoldState;
@@ -30,6 +31,7 @@ use crate::support::text;
 ///
 /// Raises:
 ///     ValueError: `threads` is 0.
+///     UnknownDialectError: the decoder has no dialect, and a body does not tell its own.
 #[pyfunction]
 #[pyo3(signature = (decoder, bodies, *, one_run, threads=None))]
 #[expect(clippy::needless_pass_by_value, reason = "what Python hands over")]
@@ -45,16 +47,26 @@ pub(crate) fn fold_bodies(
     let (options, now) = (decoder.get().options(py)?, decoder.get().now(py)?);
     let size = |at: usize| slices.get(at).map_or(0, |body| body.len());
     let folded = Results::of(slices.len());
+    let unknown = Mutex::new(BTreeMap::new());
     let fold = |at: usize, look: Look<'_>| {
         let mut options = options.clone();
         if !one_run {
             options.stream.run_id = random_run_id();
         }
         let body = slices.get(at).copied().unwrap_or_default();
+        if let Err(candidates) = name_dialect(&mut options, body) {
+            unknown.lock().unwrap_or_else(PoisonError::into_inner).insert(at, candidates);
+            return Ok(());
+        }
         folded.keep(at, fold_one(options, now, &[body], look, &mut |_, _| {})?);
         Ok(())
     };
     py.detach(|| parallel::work_on(slices.len(), threads, &size, &fold))?;
+    let unknown = unknown.into_inner().unwrap_or_else(PoisonError::into_inner);
+    if let Some((at, candidates)) = unknown.first_key_value() {
+        let name = if bodies.len() == 1 { "the body" } else { &format!("bodies[{at}]") };
+        return Err(undecidable(py, name, candidates));
+    }
     let states = folded.in_order().map(|state| state.unwrap_or_else(|| defect(&options, now)));
     Ok(states.map(MessageAssembler::from_state).collect())
 }
@@ -71,9 +83,11 @@ pub(crate) fn decode_body(
     decoder: &Bound<'_, Decoder>,
     body: &Bound<'_, PyBytes>,
 ) -> PyResult<DeltaBatch> {
-    let options = decoder.get().options(py)?;
+    let mut options = decoder.get().options(py)?;
     let now = decoder.get().now(py)?;
     let body = body.as_bytes();
+    name_dialect(&mut options, body)
+        .map_err(|candidates| undecidable(py, "the body", &candidates))?;
     let decode = || -> PyResult<Option<Batch>> {
         let mut batch = Batch::default();
         let Some(mut decoder) = Core::new(options) else { return Ok(None) };

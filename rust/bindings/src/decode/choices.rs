@@ -6,11 +6,11 @@
 //! Law: a feed that a signal handler interrupts leaves the decoder unchanged.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use deltafold::contract::DeltaBatch as CoreBatch;
-use deltafold::decoder::{Choices, Options};
+use deltafold::decoder::{Choices, Options, UNDECIDED};
 use deltafold::provider_error::FIRST_REFUSAL;
 use pyo3::exceptions::PyTypeError;
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -19,7 +19,9 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 
 use crate::decode::input::{Feeds, Input};
-use crate::decode::options::{self, Choice, Given, Settings, left_the_registry};
+use crate::decode::options::{
+    self, Choice, Given, Settings, known, left_the_registry, name_dialect, undecidable,
+};
 use crate::decode::refusal;
 use crate::delta::batch::DeltaBatch;
 use crate::message::assembler::MessageAssembler;
@@ -39,7 +41,8 @@ use crate::support::try_lock::TryLock;
 /// other limits hold for each answer.
 ///
 /// Args:
-///     dialect: the wire protocol, a name of `dialect_names()`; or with a markup, `<dialect>+<markup>`.
+///     dialect: the wire protocol, a name of `dialect_names()`; or with a markup, `<dialect>+<markup>`.  None takes it from
+///         the first events.
 ///     options: the options of `Decoder` except `choice`.
 ///
 /// Raises:
@@ -54,7 +57,8 @@ use crate::support::try_lock::TryLock;
 #[pyclass(frozen, module = "deltafold._core")]
 pub(crate) struct ChoicesDecoder {
     core: TryLock<Choices>,
-    dialect: &'static str,
+    /// The dialect; empty until the body told it.
+    dialect: OnceLock<&'static str>,
     markup: Option<&'static str>,
     run_id: Arc<str>,
     /// The run id as a Python string, built with the first batch.
@@ -72,12 +76,12 @@ impl ChoicesDecoder {
         let Settings { options, dialect, markup, run_id, clock } = settings;
         Ok(Self {
             core: TryLock::new(Choices::new(options).ok_or_else(left_the_registry)?),
-            dialect,
+            dialect: known(dialect),
             markup,
             run_id,
             run_id_text: PyOnceLock::new(),
             clock,
-            feeds: Feeds::of(dialect),
+            feeds: Feeds::default(),
             closed: AtomicBool::new(false),
         })
     }
@@ -89,8 +93,16 @@ impl ChoicesDecoder {
         f: impl FnOnce(&mut Choices) -> PyResult<()>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let now = options::now(py, &self.clock)?;
-        let decode = |core: &mut Choices| f(core).map(|()| core.take());
-        let taken = errors::guarded(py, &self.core, "decoder", decode)??;
+        let decode = |core: &mut Choices| {
+            f(core).map(|()| (core.take(), core.dialect(), core.undecidable().map(<[_]>::to_vec)))
+        };
+        let (taken, dialect, candidates) = errors::guarded(py, &self.core, "decoder", decode)??;
+        if let Some(candidates) = candidates {
+            return Err(undecidable(py, "the body", &candidates));
+        }
+        if dialect != UNDECIDED {
+            let _ = self.dialect.set(dialect);
+        }
         let run_id = self.run_id_text.get_or_init(py, || PyString::new(py, &self.run_id).unbind());
         let batches = PyDict::new(py);
         for (number, batch) in taken {
@@ -103,18 +115,19 @@ impl ChoicesDecoder {
 #[pymethods]
 impl ChoicesDecoder {
     #[new]
-    #[pyo3(signature = (dialect, **options))]
+    #[pyo3(signature = (dialect=None, **options))]
     fn new<'py>(
         py: Python<'py>,
-        dialect: &str,
+        dialect: Option<&str>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
         Self::make(Given::of("ChoicesDecoder", options, None)?.read(py, dialect, Choice::All)?)
     }
 
+    /// The wire protocol; empty until the body told it.
     #[getter]
     fn dialect(&self) -> &'static str {
-        self.dialect
+        self.dialect.get().copied().unwrap_or(UNDECIDED)
     }
 
     /// The markup that is decoded in plain text; `None` without one.
@@ -175,11 +188,12 @@ impl ChoicesDecoder {
         if self.closed.load(Ordering::Relaxed) {
             return Err(errors::misuse(py, "feed after close(): the body has ended"));
         }
-        self.feeds.take(data, |input| {
+        self.feeds.take(self.dialect(), data, |input| {
             self.batches(py, |core| {
                 let bytes = match input {
                     Input::Bytes(bytes) => bytes,
-                    Input::Event(frame) => {
+                    Input::Event(frame, dialect) => {
+                        core.decide(dialect);
                         core.feed_frame(frame);
                         return Ok(());
                     }
@@ -254,7 +268,7 @@ impl ChoicesDecoder {
 
     fn __repr__(&self) -> String {
         let markup = self.markup.map(|markup| format!("+{markup}")).unwrap_or_default();
-        format!("<ChoicesDecoder of {}{markup}, run {}>", self.dialect, self.run_id)
+        format!("<ChoicesDecoder of {}{markup}, run {}>", self.dialect(), self.run_id)
     }
 }
 
@@ -271,9 +285,11 @@ pub(crate) fn fold_body_choices<'py>(
     body: &Bound<'py, PyBytes>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let decoder = decoder.get();
-    let options = errors::lock(py, &decoder.core, "decoder")?.options();
+    let mut options = errors::lock(py, &decoder.core, "decoder")?.options();
     let now = options::now(py, &decoder.clock)?;
     let body = body.as_bytes();
+    name_dialect(&mut options, body)
+        .map_err(|candidates| undecidable(py, "the body", &candidates))?;
     let fold = || fold_all(options, &decoder.run_id, body, now);
     let fold = std::panic::AssertUnwindSafe(fold);
     let states = py.detach(|| std::panic::catch_unwind(fold).unwrap_or(Ok(None)))?;

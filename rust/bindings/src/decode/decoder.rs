@@ -6,11 +6,11 @@
 //! Laws: a feed that a signal handler interrupts leaves the decoder unchanged.  `feed_into` cannot be undone, so after an
 //! interruption the decoder refuses more bytes.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use deltafold::contract::DeltaBatch as CoreBatch;
-use deltafold::decoder::{Decoder as Core, Options};
+use deltafold::decoder::{Decoder as Core, Options, UNDECIDED};
 use deltafold::fold::FoldingOutput;
 use deltafold::provider_error::FIRST_REFUSAL;
 use pyo3::exceptions::PyValueError;
@@ -22,7 +22,8 @@ use pyo3::types::{PyDict, PyString};
 use crate::decode::choices::ChoicesDecoder;
 use crate::decode::input::{Feeds, Input};
 use crate::decode::options::{
-    Choice, Given, Settings, docstring, given_now, keywords, left_the_registry, now,
+    Choice, Given, Settings, docstring, given_now, keywords, known, left_the_registry, now,
+    undecidable,
 };
 use crate::decode::refusal;
 use crate::delta::batch::DeltaBatch;
@@ -37,14 +38,16 @@ use crate::support::try_lock::TryLock;
 /// Decoder of one response body.  Bytes are fed in any chunking and decoded into deltas.
 ///
 /// Args:
-///     dialect: the wire protocol, a name of `dialect_names()`; or with a markup, `<dialect>+<markup>`.
+///     dialect: the wire protocol, a name of `dialect_names()`; or with a markup, `<dialect>+<markup>`.  None takes it from
+///         the first events: bytes are held, 64 KiB at most, until they tell it.
 ///     choice: the number of the answer to decode, if the request asked for several (`n > 1`); or "all", which makes a
 ///         `ChoicesDecoder` of every answer; or "joined" for a server that writes the text and the calls of one answer as
 ///         several choices, as GitHub Copilot does.
 #[doc = keywords!(docstring)]
 ///
 /// Raises:
-///     UnknownDialectError: no dialect, or no markup, has this name; the message lists them.
+///     UnknownDialectError: no dialect, or no markup, has this name; the message lists them.  Raised by a feed or `close()`: no
+///         dialect was named, and the body fits none, or two that would read it in different ways.
 ///     TypeError, ValueError: an item of `tools` is not a tool; the message names the field.
 ///     ValueError: two different markups are given, or `starts_in_thinking` is given without a markup.
 ///     MisuseError: a method was called while another thread is inside one.
@@ -58,7 +61,8 @@ use crate::support::try_lock::TryLock;
 #[pyclass(frozen, module = "deltafold._core")]
 pub(crate) struct Decoder {
     core: TryLock<Core>,
-    dialect: &'static str,
+    /// The dialect; empty until the body told it.
+    dialect: OnceLock<&'static str>,
     markup: Option<&'static str>,
     run_id: Arc<str>,
     /// The run id as a Python string, built with the first batch.
@@ -99,12 +103,12 @@ impl Decoder {
         let Settings { options, dialect, markup, run_id, clock } = settings;
         Ok(Self {
             core: TryLock::new(Core::new(options).ok_or_else(left_the_registry)?),
-            dialect,
+            dialect: known(dialect),
             markup,
             run_id,
             run_id_text: PyOnceLock::new(),
             clock,
-            feeds: Feeds::of(dialect),
+            feeds: Feeds::default(),
             closed: AtomicBool::new(false),
             torn: AtomicBool::new(false),
         })
@@ -159,6 +163,29 @@ impl Decoder {
         Ok(())
     }
 
+    /// Learn the dialect that the body told.
+    ///
+    /// Raises:
+    ///     UnknownDialectError: the body does not tell it.
+    #[inline]
+    pub(crate) fn learn(&self, py: Python<'_>) -> PyResult<()> {
+        if self.dialect.get().is_some() { Ok(()) } else { self.ask(py) }
+    }
+
+    #[cold]
+    fn ask(&self, py: Python<'_>) -> PyResult<()> {
+        let core = errors::lock(py, &self.core, "decoder")?;
+        let (dialect, candidates) = (core.dialect(), core.undecidable().map(<[_]>::to_vec));
+        drop(core);
+        if let Some(candidates) = candidates {
+            return Err(undecidable(py, "the body", &candidates));
+        }
+        if dialect != UNDECIDED {
+            let _ = self.dialect.set(dialect);
+        }
+        Ok(())
+    }
+
     fn batch(
         &self,
         py: Python<'_>,
@@ -178,6 +205,7 @@ impl Decoder {
         let finished = errors::guarded(py, &self.core, "decoder", |core| {
             f(core, &mut deltas).map(|()| core.finished())
         })??;
+        self.learn(py)?;
         Ok((Taken { deltas, finished }, now))
     }
 
@@ -188,11 +216,12 @@ impl Decoder {
         data: &Bound<'_, PyAny>,
     ) -> PyResult<(Taken<CoreBatch>, Timestamp)> {
         self.check_open(py)?;
-        self.feeds.take(data, |input| {
+        self.feeds.take(self.dialect(), data, |input| {
             self.core_batch(py, |core, batch| {
                 let bytes = match input {
                     Input::Bytes(bytes) => bytes,
-                    Input::Event(frame) => {
+                    Input::Event(frame, dialect) => {
+                        core.decide(dialect, batch);
                         core.feed_frame(frame, batch);
                         return Ok(());
                     }
@@ -236,6 +265,7 @@ impl Decoder {
         let (taken, read) =
             outcome.map_err(|violation| errors::contract_violation(py, &violation))?;
         read.inspect_err(|_| self.torn.store(true, Ordering::Relaxed))?;
+        self.learn(py)?;
         Ok(taken)
     }
 
@@ -247,12 +277,13 @@ impl Decoder {
         data: &Bound<'_, PyAny>,
     ) -> PyResult<Taken<usize>> {
         self.check_open(py)?;
-        self.feeds.take(data, |input| {
+        self.feeds.take(self.dialect(), data, |input| {
             self.fold(py, assembler, |core, sink| match input {
                 Input::Bytes(bytes) => {
                     signals::in_slices(bytes, |slice| core.feed(slice, sink), || py.check_signals())
                 }
-                Input::Event(frame) => {
+                Input::Event(frame, dialect) => {
+                    core.decide(dialect, sink);
                     core.feed_frame(frame, sink);
                     Ok(())
                 }
@@ -279,13 +310,13 @@ impl Decoder {
 impl Decoder {
     #[new]
     #[pyo3(
-        signature = (dialect, *, choice=Choice::One(0), **options),
-        text_signature = "(dialect, *, choice=0, **options)"
+        signature = (dialect=None, *, choice=Choice::One(0), **options),
+        text_signature = "(dialect=None, *, choice=0, **options)"
     )]
     #[expect(clippy::new_ret_no_self, reason = "`choice` decides the class")]
     fn new<'py>(
         py: Python<'py>,
-        dialect: &str,
+        dialect: Option<&str>,
         choice: Choice,
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
@@ -298,9 +329,10 @@ impl Decoder {
         }
     }
 
+    /// The wire protocol; empty until the body told it.
     #[getter]
     pub(crate) fn dialect(&self) -> &'static str {
-        self.dialect
+        self.dialect.get().copied().unwrap_or(UNDECIDED)
     }
 
     /// The markup that is decoded in plain text; `None` without one.
@@ -450,6 +482,6 @@ impl Decoder {
 
     fn __repr__(&self) -> String {
         let markup = self.markup.map(|markup| format!("+{markup}")).unwrap_or_default();
-        format!("<Decoder of {}{markup}, run {}>", self.dialect, self.run_id)
+        format!("<Decoder of {}{markup}, run {}>", self.dialect(), self.run_id)
     }
 }

@@ -18,11 +18,11 @@ const CHUNKS_BETWEEN_SIGNALS: usize = 64;
 /// Decoder and assembler in one object, for a caller that has the bytes.
 ///
 /// Args:
-///     dialect: the wire protocol of the bytes, one of `deltafold.dialect_names()`.
+///     dialect: the wire protocol of the bytes, one of `deltafold.dialect_names()`; None takes it from the first events.
 ///     options: the options of `Decoder`.
 ///
 /// Raises:
-///     UnknownDialectError: no dialect has this name.
+///     UnknownDialectError: no dialect has this name.  Raised by a feed or `close()`: the body does not tell its dialect.
 ///
 /// Example:
 ///     >>> fold = Fold("openai-chat")
@@ -84,9 +84,14 @@ pub(crate) fn fold_chunks<'py>(
 #[pymethods]
 impl Fold {
     #[new]
-    #[pyo3(signature = (dialect, **options))]
-    fn new(dialect: &Bound<'_, PyAny>, options: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
-        let (decoder, assembler) = decoder_and_assembler(dialect, options)?;
+    #[pyo3(signature = (dialect=None, **options))]
+    fn new(
+        py: Python<'_>,
+        dialect: Option<&Bound<'_, PyAny>>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Self> {
+        let none = py.None().into_bound(py);
+        let (decoder, assembler) = decoder_and_assembler(dialect.unwrap_or(&none), options)?;
         Ok(Self { decoder, assembler })
     }
 

@@ -7,40 +7,40 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use deltafold::decoder::UNDECIDED;
 use deltafold::dialect::find;
 use deltafold::framing::{Frame, Framing};
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::support::bytes::bytes_of;
-use crate::support::imports::JSON_OF_EVENT;
+use crate::support::imports::{DIALECT_OF_EVENT, JSON_OF_EVENT};
 use crate::support::plain_json;
 
 /// Input of a decoder.
 #[derive(Clone, Copy)]
 pub(crate) enum Input<'a> {
     Bytes(&'a [u8]),
-    Event(Frame<'a>),
+    /// An event, and its dialect.
+    Event(Frame<'a>, &'a str),
 }
 
 /// The feeds of one decoder.
+#[derive(Default)]
 pub(crate) struct Feeds {
-    dialect: &'static str,
     /// The number of feeds so far.  The error for a wrong object names it.
     count: AtomicUsize,
 }
 
 impl Feeds {
-    pub(crate) fn of(dialect: &'static str) -> Self {
-        Self { dialect, count: AtomicUsize::new(0) }
-    }
-
-    /// Call `f` with the bytes, or with the event.
+    /// Call `f` with the bytes, or with the event of `dialect`, which its first event tells if it is not decided.
     #[inline]
     pub(crate) fn take<R>(
         &self,
+        dialect: &'static str,
         data: &Bound<'_, PyAny>,
         f: impl FnOnce(Input<'_>) -> PyResult<R>,
     ) -> PyResult<R> {
@@ -49,14 +49,21 @@ impl Feeds {
         if let Some(bytes) = bytes_of(data)? {
             return f(Input::Bytes(bytes.as_bytes()));
         }
-        let event = self.event_of(data, count)?;
-        f(Input::Event(event.frame()))
+        let told: PyBackedStr;
+        let dialect = if dialect == UNDECIDED {
+            told = DIALECT_OF_EVENT.get(data.py())?.call1((data,))?.extract()?;
+            &*told
+        } else {
+            dialect
+        };
+        let event = Self::event_of(dialect, data, count)?;
+        f(Input::Event(event.frame(), dialect))
     }
 
     #[cold]
-    fn event_of(&self, data: &Bound<'_, PyAny>, place: usize) -> PyResult<Event> {
+    fn event_of(dialect: &str, data: &Bound<'_, PyAny>, place: usize) -> PyResult<Event> {
         // In Bedrock's protocols an event is a dict with one member, which has the name of the event or of the exception.
-        if find(self.dialect).is_some_and(|row| row.framing == Framing::AwsEventStream)
+        if find(dialect).is_some_and(|row| row.framing == Framing::AwsEventStream)
             && let Ok(members) = data.cast::<PyDict>()
             && let Some((name, inner)) = members.iter().next()
             && members.len() == 1

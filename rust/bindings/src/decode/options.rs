@@ -5,9 +5,9 @@
 //! Law: the clock is called at most once, and only for a refusal.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
-use deltafold::decoder::Options;
+use deltafold::decoder::{Decoder, Options, UNDECIDED};
 use deltafold::dialect::{self, REGISTRY, Shapes};
 use deltafold::emit::{StreamOptions, WholeEnds};
 use deltafold::markup::{self, FAMILIES, Wanted};
@@ -214,18 +214,28 @@ impl<'py> Given<'py> {
         Ok(given)
     }
 
-    /// Read the keywords.
-    pub(crate) fn read(self, py: Python<'py>, dialect: &str, choice: Choice) -> PyResult<Settings> {
+    /// Read the keywords.  Without a dialect the body tells it.
+    pub(crate) fn read(
+        self,
+        py: Python<'py>,
+        dialect: Option<&str>,
+        choice: Choice,
+    ) -> PyResult<Settings> {
         let (choice, joined_choices) = match choice {
             Choice::One(number) => (number, false),
             Choice::All => (0, false),
             Choice::Joined => (0, true),
         };
-        let (dialect, named) = markup::specification(dialect);
-        let Some(row) = dialect::find(dialect) else {
-            let message =
-                format!("unknown dialect {dialect:?}; known: {}", dialect_names().join(", "));
-            return Err(errors::unknown_dialect(py, &message));
+        let (dialect, named) = match dialect.map(markup::specification) {
+            None => (UNDECIDED, None),
+            Some((dialect, named)) => match dialect::find(dialect) {
+                Some(row) => (row.name, named),
+                None => {
+                    let known = dialect_names().join(", ");
+                    let message = format!("unknown dialect {dialect:?}; known: {known}");
+                    return Err(errors::unknown_dialect(py, &message));
+                }
+            },
         };
         let clock = Callback::new(self.clock);
         let markup = one_of(named, self.markup.as_deref())?;
@@ -238,7 +248,7 @@ impl<'py> Given<'py> {
         let response =
             refusal::response(self.status, self.headers.as_ref(), now.map(Timestamp::seconds))?;
         let stream = StreamOptions {
-            dialect: row.name,
+            dialect,
             run_id: Arc::clone(&run_id),
             model_id: self.model_id.as_deref().map(Into::into),
             request_id: self.request_id.as_deref().map(Into::into),
@@ -253,7 +263,7 @@ impl<'py> Given<'py> {
         };
         let markup = wanted.as_ref().map(|wanted| wanted.family.name);
         let options = Options { stream, markup: wanted, shapes: Some(Arc::clone(&SHAPES)) };
-        Ok(Settings { options, dialect: row.name, markup, run_id, clock })
+        Ok(Settings { options, dialect, markup, run_id, clock })
     }
 }
 
@@ -276,6 +286,33 @@ pub(crate) fn given_now(py: Python<'_>, clock: &Callback) -> Option<PyResult<Tim
 /// Build the error for a dialect that was found and is unknown to the core.
 pub(crate) fn left_the_registry() -> PyErr {
     Python::attach(|py| errors::unknown_dialect(py, "the dialect left the registry"))
+}
+
+/// Return a cell with the name of a dialect, empty if it is not decided.
+pub(crate) fn known(dialect: &'static str) -> OnceLock<&'static str> {
+    let cell = OnceLock::new();
+    if dialect != UNDECIDED {
+        let _ = cell.set(dialect);
+    }
+    cell
+}
+
+/// Name the dialect of a whole body in the options of a decoder without one.
+pub(crate) fn name_dialect(options: &mut Options, body: &[u8]) -> Result<(), Vec<&'static str>> {
+    if options.stream.dialect == UNDECIDED {
+        options.stream.dialect = Decoder::dialect_of(options, body)?;
+    }
+    Ok(())
+}
+
+/// Build the error for a body that fits none of the dialects, or several that would read it in different ways.
+///
+/// `body` is the name of the argument.
+pub(crate) fn undecidable(py: Python<'_>, body: &str, candidates: &[&str]) -> PyErr {
+    let fits =
+        if candidates.is_empty() { "no dialect".to_owned() } else { candidates.join(" and ") };
+    let message = format!("{body} fits {fits}: name the dialect that it speaks");
+    errors::unknown_dialect(py, &message)
 }
 
 /// Choose between the markup in the dialect's specification and the one of the keyword.  Both may be given if they are

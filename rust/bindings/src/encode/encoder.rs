@@ -319,12 +319,13 @@ impl Encoder {
 /// One call of the extension per chunk, without a Python object an event.
 ///
 /// Args:
-///     source: the protocol of the bytes, a name of `dialect_names()`; or a `Decoder` with its own options.
+///     source: the protocol of the bytes, a name of `dialect_names()`, None for the one that the first bytes tell; or a
+///         `Decoder` with its own options.
 ///     target: the protocol to write, a name of `target_names()`.
 ///     options: the options of `Encoder`.
 ///
 /// Raises:
-///     UnknownDialectError: no dialect or target has this name.
+///     UnknownDialectError: no dialect or target has this name, or the body does not tell its dialect.
 ///     TypeError, ValueError: an option is unknown or has a wrong value.
 ///
 /// Example:
@@ -358,6 +359,7 @@ impl Transcoder {
             },
         )?;
         read?;
+        self.decoder.get().learn(py)?;
         written.into_python(py)
     }
 }
@@ -431,15 +433,17 @@ impl Transcoder {
     ///     TypeError: `data` is neither bytes nor an event, a dict or an object of an SDK.
     #[pyo3(signature = (data, /))]
     fn feed<'py>(&self, py: Python<'py>, data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.decoder.get().check_open(py)?;
-        self.decoder.get().feeds().take(data, |input| {
+        let decoder = self.decoder.get();
+        decoder.check_open(py)?;
+        decoder.feeds().take(decoder.dialect(), data, |input| {
             let written = self.run(py, |decoder, encoder| match input {
                 Input::Bytes(bytes) => signals::in_slices(
                     bytes,
                     |slice| decoder.feed(slice, encoder),
                     || py.check_signals(),
                 ),
-                Input::Event(frame) => {
+                Input::Event(frame, dialect) => {
+                    decoder.decide(dialect, encoder);
                     decoder.feed_frame(frame, encoder);
                     Ok(())
                 }

@@ -27,6 +27,8 @@ impl LazyImport {
 
 pub(crate) static DELTA_SCHEMA: LazyImport =
     LazyImport::new("deltafold.contract.wire_fields", "delta_core_schema");
+pub(crate) static DIALECT_OF_EVENT: LazyImport =
+    LazyImport::new("deltafold.streams.first_events", "dialect_of_event");
 pub(crate) static JSON_OF_EVENT: LazyImport =
     LazyImport::new("deltafold.contract.event_objects", "json_of_event");
 pub(crate) static LOGPROBS_SCHEMA: LazyImport =

@@ -133,6 +133,13 @@ impl Answers {
         self.first.emitter.set_options(options);
     }
 
+    /// Take whether the stream has several answers, before the first byte.
+    pub(super) fn set_has_choices(&mut self, has_choices: bool) {
+        if !has_choices {
+            self.settle();
+        }
+    }
+
     /// Make answer 0 from the shared content, if the stream has not shown an answer.
     fn settle(&mut self) {
         if let Some(others) = self.others.as_mut().filter(|others| others.known.is_empty()) {

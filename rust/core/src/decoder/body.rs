@@ -2,7 +2,8 @@
 //!
 //! In: the bytes of a body.  Out: deltas, to an [`Output`].
 //!
-//! Laws: the framing is chosen once, from the first bytes.  Nothing is kept after the terminal.
+//! Laws: the framing is chosen once, from the first bytes.  Nothing is kept after the terminal.  A decoder without a dialect
+//! keeps the bytes until they tell it; its deltas are then those of a decoder of that dialect.
 
 use std::sync::Arc;
 
@@ -10,8 +11,9 @@ use super::answers::{Alone, Outputs};
 use super::core::Core;
 use super::frame_handler::FrameHandler;
 use super::options::Options;
-use crate::contract::{ErrorCode, Failure, Output};
-use crate::dialect::{self, Shapes, State};
+use crate::contract::{DeltaBatch, ErrorCode, Failure, Output};
+use crate::detect::Detector;
+use crate::dialect::{self, Dialect, REGISTRY, Shapes, State};
 use crate::emit::StreamOptions;
 use crate::framing::sniff::{BodyKind, BodySniffer, PAGE_BYTES};
 use crate::framing::{Frame, Framer, Framing, Receiver};
@@ -55,13 +57,25 @@ enum Body {
     HtmlPage(Vec<u8>),
     /// The body of an HTTP refusal, its first [`BODY_BYTES`] kept.
     Refused(Vec<u8>),
+    /// A body whose dialect is not known yet.
+    Undecided(Box<Detector>),
+    /// A body that fits none or several of the dialects, which would read it in different ways; those that fit.
+    Undecidable(Vec<&'static str>),
 }
+
+/// The dialect of options that leave it to the first bytes of the body.
+pub const UNDECIDED: &str = "";
+
+/// The dialect whose state a decoder has until its own is known, and that reads what all dialects read alike.
+const ANY: &str = "openai-chat";
 
 impl Body {
     /// Return the body of a response before its first byte.
-    fn of(response: &Response) -> Self {
+    fn of(dialect: &str, response: &Response) -> Self {
         if response.is_refusal() {
             Self::Refused(Vec::new())
+        } else if dialect == UNDECIDED {
+            Self::Undecided(Box::default())
         } else {
             Self::Unknown(BodySniffer::default())
         }
@@ -69,7 +83,7 @@ impl Body {
 }
 
 impl Decoder {
-    /// Build a decoder; `None` if the dialect of the options is unknown.
+    /// Build a decoder; `None` if the dialect of the options is unknown.  With [`UNDECIDED`] the body tells it.
     pub fn new(options: Options) -> Option<Self> {
         Self::with_core(options, Core::new)
     }
@@ -78,12 +92,10 @@ impl Decoder {
         options: Options,
         core: impl FnOnce(Options, State) -> Core,
     ) -> Option<Self> {
-        let row = dialect::find(options.stream.dialect)?;
-        let body = Body::of(&options.stream.response);
-        let mut state = (row.state)();
-        if let Some(shapes) = options.shapes.as_ref().filter(|_| reads_as_most(&options)) {
-            state.share(shapes);
-        }
+        let name = options.stream.dialect;
+        let row = dialect::find(if name == UNDECIDED { ANY } else { name })?;
+        let body = Body::of(name, &options.stream.response);
+        let state = state_of(row, &options);
         Some(Self {
             body,
             usual: row.framing,
@@ -109,9 +121,23 @@ impl Decoder {
         if self.fed_anything {
             return false;
         }
-        self.body = Body::of(&response);
+        self.body = Body::of(self.dialect(), &response);
         self.core.set_response(response);
         true
+    }
+
+    /// Return the dialect; [`UNDECIDED`] until the body told it.
+    pub fn dialect(&self) -> &'static str {
+        self.core.options().dialect
+    }
+
+    /// Return the dialects that fit a body which does not tell its own, when no more bytes can tell it.  Such a decoder has
+    /// no terminal.
+    pub fn undecidable(&self) -> Option<&[&'static str]> {
+        match &self.body {
+            Body::Undecidable(candidates) if !self.finished() => Some(candidates),
+            _ => None,
+        }
     }
 
     /// Return true after the terminal.
@@ -172,7 +198,13 @@ impl Decoder {
     /// After a finish reason the message is whole, and the failure is only a warning.
     #[expect(clippy::needless_pass_by_value, reason = "the stream takes the failure over")]
     pub fn fail(&mut self, failure: Failure<Box<str>>, out: &mut dyn Output) {
-        self.core.fail(&mut Alone(out), &failure);
+        self.fail_to(&failure, &mut Alone(out));
+    }
+
+    /// Take the dialect of a body that does not tell it, such as that of an event framed elsewhere.  Without an effect if it
+    /// is known already.
+    pub fn decide(&mut self, dialect: &str, out: &mut dyn Output) {
+        self.decide_to(dialect, &mut Alone(out));
     }
 
     pub(super) fn core_mut(&mut self) -> &mut Core {
@@ -202,9 +234,109 @@ impl Decoder {
                     self.core.refused(body, out);
                 }
             }
-            Body::Unknown(_) => {}
+            Body::Undecided(_) => return self.tell(bytes, out),
+            Body::Unknown(_) | Body::Undecidable(_) => {}
         }
         self.forget_the_end();
+    }
+
+    /// Keep bytes until they tell the dialect, and decode them then.
+    #[cold]
+    fn tell(&mut self, bytes: &[u8], out: &mut impl Outputs) {
+        let Body::Undecided(detector) = &mut self.body else { return };
+        let taken = detector.feed(bytes);
+        if let Some(found) = detector.found() {
+            self.decide_to(found, out);
+        } else if detector.is_full() {
+            self.decide_at_end(false, out);
+        }
+        self.feed_to(bytes.get(taken..).unwrap_or_default(), out);
+    }
+
+    /// Decide after the last bytes that can tell the dialect.
+    fn decide_at_end(&mut self, is_whole: bool, out: &mut impl Outputs) {
+        let Body::Undecided(detector) = &mut self.body else { return };
+        let candidates = detector.finish();
+        let seen = detector.seen().to_vec();
+        match self.chosen(candidates, &seen, is_whole) {
+            Ok(found) => self.decide_to(found, out),
+            Err(candidates) => self.body = Body::Undecidable(candidates),
+        }
+    }
+
+    /// Choose one of the dialects that fit the bytes of a body, or return them if they would read the body in different ways.
+    fn chosen(
+        &self,
+        candidates: Vec<&'static str>,
+        seen: &[u8],
+        is_whole: bool,
+    ) -> Result<&'static str, Vec<&'static str>> {
+        if let [found] = candidates[..] {
+            return Ok(found);
+        }
+        let max_bytes = self.core.options().limits.event_bytes;
+        let kind = BodySniffer::default().inspect(seen, Framing::Sse, max_bytes);
+        let has_no_events = matches!(kind, Some(BodyKind::HtmlPage | BodyKind::Compressed(_)));
+        if has_no_events || (is_whole && self.read_alike(&candidates, seen)) {
+            return Ok(candidates.first().copied().unwrap_or(ANY));
+        }
+        Err(candidates)
+    }
+
+    /// Return the dialect of a whole body with the options of a decoder, or the dialects that fit it if they would read it in
+    /// different ways.  [`Self::feed`] and [`Self::close`] find the same.
+    pub fn dialect_of(options: &Options, body: &[u8]) -> Result<&'static str, Vec<&'static str>> {
+        let Some(mut decoder) = Self::new(options.clone()) else { return Err(Vec::new()) };
+        if decoder.dialect() != UNDECIDED {
+            return Ok(decoder.dialect());
+        }
+        // The body of a refusal is read by no dialect.
+        let Body::Undecided(detector) = &mut decoder.body else { return Ok(ANY) };
+        detector.feed(body);
+        let (candidates, is_whole) = (detector.finish(), !detector.is_full());
+        let seen = detector.seen().to_vec();
+        decoder.chosen(candidates, &seen, is_whole)
+    }
+
+    /// Return true if all of the dialects, or all that there are if none is named, read a whole body in the same way.
+    fn read_alike(&self, candidates: &[&'static str], seen: &[u8]) -> bool {
+        let read = |dialect: &'static str| {
+            let mut options = Options { shapes: None, ..self.options() };
+            options.stream.dialect = dialect;
+            let mut deltas = DeltaBatch::default();
+            let mut decoder = Self::new(options)?;
+            decoder.feed(seen, &mut deltas);
+            decoder.close(&mut deltas);
+            Some(deltas)
+        };
+        let all: Vec<_> = REGISTRY.iter().map(|row| row.name).collect();
+        let names = if candidates.is_empty() { &all } else { candidates };
+        let mut readings = names.iter().map(|name| read(name));
+        let first = readings.next();
+        readings.all(|reading| Some(reading) == first)
+    }
+
+    pub(super) fn decide_to(&mut self, dialect: &str, out: &mut impl Outputs) {
+        if self.dialect() != UNDECIDED {
+            return;
+        }
+        let Some(row) = dialect::find(dialect) else { return };
+        let state = state_of(row, &self.options());
+        self.usual = row.framing;
+        self.core.set_dialect(row, state);
+        let next = Body::of(row.name, &self.core.options().response.clone());
+        if let Body::Undecided(detector) = std::mem::replace(&mut self.body, next) {
+            self.feed_to(detector.seen(), out);
+        }
+    }
+
+    pub(super) fn fail_to(&mut self, failure: &Failure<Box<str>>, out: &mut impl Outputs) {
+        if let Body::Undecided(detector) = &mut self.body
+            && let [found] = detector.finish()[..]
+        {
+            self.decide_to(found, out);
+        }
+        self.core.fail(out, failure);
     }
 
     pub(super) fn feed_frame_to(&mut self, frame: Frame<'_>, out: &mut impl Outputs) {
@@ -267,6 +399,7 @@ impl Decoder {
         if self.finished() {
             return;
         }
+        self.decide_at_end(true, out);
         match &mut self.body {
             Body::HtmlPage(page) => {
                 let page = String::from_utf8_lossy(page).into_owned();
@@ -274,6 +407,7 @@ impl Decoder {
             }
             Body::Refused(body) => return self.core.refused(body, out),
             Body::Unknown(_) => self.settle(Framing::Sse, out),
+            Body::Undecided(_) | Body::Undecidable(_) => return,
             Body::Framed(_) => {}
         }
         if let Body::Framed(framer) = &mut self.body {
@@ -284,6 +418,15 @@ impl Decoder {
         }
         self.core.end_of_body(out, self.fed_anything);
     }
+}
+
+/// Return the fresh state of a dialect, which shares the shapes of its frames if the options allow it.
+fn state_of(row: &Dialect, options: &Options) -> State {
+    let mut state = (row.state)();
+    if let Some(shapes) = options.shapes.as_ref().filter(|_| reads_as_most(options)) {
+        state.share(shapes);
+    }
+    state
 }
 
 /// Return true if the options do not change what `read` returns, so that shapes of other streams are valid.

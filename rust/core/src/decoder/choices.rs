@@ -45,6 +45,21 @@ impl Choices {
         self.0.set_response(response)
     }
 
+    /// Return the dialect, as [`Decoder::dialect`] does.
+    pub fn dialect(&self) -> &'static str {
+        self.0.dialect()
+    }
+
+    /// Return the dialects that fit a body which does not tell its own, as [`Decoder::undecidable`] does.
+    pub fn undecidable(&self) -> Option<&[&'static str]> {
+        self.0.undecidable()
+    }
+
+    /// Take the dialect of a body that does not tell it, as [`Decoder::decide`] does.
+    pub fn decide(&mut self, dialect: &str) {
+        self.0.decide_to(dialect, &mut Pending);
+    }
+
     /// Return true if no delta of any answer can follow.
     pub fn finished(&self) -> bool {
         self.0.finished()
@@ -81,7 +96,7 @@ impl Choices {
     /// End every answer for an external reason, as [`Decoder::fail`] does.
     #[inline]
     pub fn fail(&mut self, failure: &Failure<Box<str>>) {
-        self.0.core_mut().fail(&mut Pending, failure);
+        self.0.fail_to(failure, &mut Pending);
         self.0.core_mut().answers_mut().settle_at_end();
     }
 

@@ -9,9 +9,10 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::answers::{Answers, JoinedAnswers, Outputs};
+use super::opening::Opening;
 use super::options::Options;
 use crate::contract::{ErrorCode, Failure};
-use crate::dialect::{self, State, members};
+use crate::dialect::{self, Dialect, State};
 use crate::emit::StreamOptions;
 use crate::framing::Bytes;
 use crate::json::scan::{JsonScan, Verdict};
@@ -32,34 +33,6 @@ pub(super) struct Core {
     bare: bool,
     opening: Opening,
 }
-
-/// The objects before the first content of a body.
-#[derive(Clone, Debug, PartialEq)]
-enum Opening {
-    /// No object.
-    Nothing,
-    /// Objects that said nothing.
-    Unread(FirstObject),
-    /// Something was said: the body is read.
-    Read,
-}
-
-/// The first object of a body, with the name of its event.  It tells the protocol of a body in which nothing was recognised.
-#[derive(Clone, Debug, PartialEq)]
-struct FirstObject {
-    /// The name of its event, and then its JSON.
-    text: Box<str>,
-    /// The length of the name.
-    name: usize,
-    /// No other object followed so far.
-    is_alone: bool,
-}
-
-/// Maximum bytes of the first object that are kept.
-const FIRST_BYTES: usize = 256;
-
-/// Maximum characters of the first object in an error.
-const SHOWN_CHARACTERS: usize = 200;
 
 /// Bare JSON that is collected until it is whole.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -105,7 +78,7 @@ impl Core {
             stray: BareJson::default(),
             misspelt: false,
             bare: false,
-            opening: Opening::Nothing,
+            opening: Opening::default(),
         }
     }
 
@@ -127,6 +100,14 @@ impl Core {
         self.answers.set_options(&self.options);
     }
 
+    /// Take the dialect of a body that told it, before the first byte is decoded.
+    pub(super) fn set_dialect(&mut self, row: &Dialect, state: State) {
+        Arc::make_mut(&mut self.options).dialect = row.name;
+        self.answers.set_options(&self.options);
+        self.answers.set_has_choices(state.has_choices());
+        self.state = state;
+    }
+
     /// Return the stages of the answers.
     pub(super) fn answers(&self) -> &Answers {
         &self.answers
@@ -146,14 +127,14 @@ impl Core {
     pub(super) fn drop_bare_json(&mut self) {
         self.stray = BareJson::default();
         self.bare = false;
-        self.opening = Opening::Nothing;
+        self.opening = Opening::default();
     }
 
     /// Note an object that was read.
     #[inline]
     fn note(&mut self, name: &[u8], json: &[u8], out: &mut impl Outputs) {
         if !matches!(self.opening, Opening::Read) && self.says_nothing(out) {
-            self.keep(name, json, true);
+            self.opening.keep(name, json, true);
         }
     }
 
@@ -165,32 +146,6 @@ impl Core {
             self.opening = Opening::Read;
         }
         says_nothing
-    }
-
-    #[cold]
-    fn keep(&mut self, name: &[u8], json: &[u8], is_alone: bool) {
-        if let Opening::Unread(first) = &mut self.opening {
-            first.is_alone = false;
-        } else if json != b"{}" {
-            // An empty object is a sign of life, which is of no protocol.
-            let (name, json) = (String::from_utf8_lossy(name), String::from_utf8_lossy(json));
-            let (name, json) = (beginning(&name), beginning(&json));
-            let text = [name, json].concat().into();
-            self.opening = Opening::Unread(FirstObject { text, name: name.len(), is_alone });
-        }
-    }
-
-    /// Keep the first of the events that templates took without framing: each has its JSON on one line.
-    #[cold]
-    fn keep_unframed(&mut self, taken: &[u8]) {
-        let begin = memchr::memchr(b'{', taken).unwrap_or(0);
-        let (head, json) = taken.split_at(begin);
-        let end = memchr::memchr2(b'\n', b'\r', json).unwrap_or(json.len());
-        let (json, rest) = json.split_at(end);
-        let lines = head.split(|byte| matches!(byte, b'\n' | b'\r'));
-        let name = lines.filter_map(|line| line.strip_prefix(b"event:")).next_back();
-        let name = name.unwrap_or_default().trim_ascii();
-        self.keep(name, json.trim_ascii_end(), rest.trim_ascii().is_empty());
     }
 
     /// Return the dialect's state and the sinks.
@@ -213,7 +168,7 @@ impl Core {
             state.apply_templates_unframed(bytes, &mut sinks.alone())
         };
         if taken > 0 && !matches!(self.opening, Opening::Read) && self.says_nothing(out) {
-            self.keep_unframed(bytes.as_bytes().get(..taken).unwrap_or_default());
+            self.opening.keep_unframed(bytes.as_bytes().get(..taken).unwrap_or_default());
         }
         taken
     }
@@ -259,7 +214,7 @@ impl Core {
         match data.first() {
             None => {}
             Some(b'[') if data.starts_with(b"[DONE]") => {
-                let unread = self.unread_failure(true);
+                let unread = self.opening.failure(self.options.dialect, true);
                 let (state, mut sinks) = self.join(out);
                 state.close(&mut sinks);
                 sinks.each(|sink| match &unread {
@@ -495,32 +450,6 @@ impl Core {
         sinks.each(|sink| sink.error(failure.clone()));
     }
 
-    /// Return the failure of a body whose first object is of another protocol, or of none.
-    #[cold]
-    fn unread_failure(&self, is_whole: bool) -> Option<Failure<Box<str>>> {
-        let Opening::Unread(first) = &self.opening else { return None };
-        let own = self.options.dialect;
-        let (name, json) = first.text.split_at_checked(first.name)?;
-        let found = match members::by_frame(name) {
-            Some(dialect) => vec![dialect],
-            None => members::dialects_of(name, json),
-        };
-        if members::reads(own, &found) {
-            return None;
-        }
-        let seen = match (members::foreign_form(json), &found[..]) {
-            (Some(form), _) => form,
-            (None, [dialect]) => dialect,
-            // One event of an unknown form may be that of a gateway, before the connection was lost.
-            _ if first.is_alone && !is_whole => return None,
-            (None, _) => "no protocol that deltafold reads",
-        };
-        let shown: String = json.chars().take(SHOWN_CHARACTERS).collect();
-        let message =
-            format!("no event of {own} was recognised; this is {seen}; the first event is {shown}");
-        Some(Failure::new(ErrorCode::ProtocolError, message.into()))
-    }
-
     pub(super) fn end_of_body(&mut self, out: &mut impl Outputs, fed_anything: bool) {
         if !fed_anything {
             let mut failure = Failure::new(ErrorCode::ProtocolError, "the body is empty".into());
@@ -532,7 +461,7 @@ impl Core {
         let message = "no field is named `data`, only others that differ in case";
         let unnamed = Failure::new(ErrorCode::ProtocolError, message.into());
         let misspelt = self.misspelt;
-        let unread = self.unread_failure(self.bare);
+        let unread = self.opening.failure(self.options.dialect, self.bare);
         let (state, mut sinks) = self.join(out);
         let mut said_nothing = Vec::new();
         if misspelt {
@@ -566,15 +495,6 @@ impl Core {
             sink.end_of_body(failure.clone(), false);
         });
     }
-}
-
-/// Return the bytes of a text that are kept.
-fn beginning(text: &str) -> &str {
-    let mut end = text.len().min(FIRST_BYTES);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    text.get(..end).unwrap_or_default()
 }
 
 /// Read an error whose text has line breaks of its own, which break the JSON and, in a stream of events, end the line.

@@ -18,6 +18,7 @@
 //! | a frame, element or line that the body's end cuts off | dropped: the stream ends as if cut there |
 //! | invalid UTF-8 | U+FFFD, one warning; outside of strings it is not JSON |
 //! | an HTML page, a compressed body, an empty body | `error{protocol_error}` |
+//! | nothing but objects of another protocol | `error{protocol_error}`, which names that protocol |
 //! | the body of an HTTP status of 300 and above | collected (256 KiB); one error, see `provider_error` |
 //! | anything after the terminal | ignored |
 
@@ -26,8 +27,9 @@ mod body;
 mod choices;
 mod core;
 mod frame_handler;
+mod opening;
 mod options;
 
-pub use body::Decoder;
+pub use body::{Decoder, UNDECIDED};
 pub use choices::Choices;
 pub use options::Options;

@@ -35,6 +35,19 @@ pub(crate) fn reads(dialect: &str, found: &[&str]) -> bool {
     found.iter().any(|name| family(name) == family(dialect))
 }
 
+/// Return whether an object only says that the connection lives: an empty one, or a `ping`, which gateways write into the
+/// streams of every protocol.
+pub(crate) fn is_sign_of_life(name: &[u8], json: &[u8]) -> bool {
+    json == b"{}"
+        || name == b"ping"
+        || (json.len() < LONGEST_PING
+            && std::str::from_utf8(json)
+                .is_ok_and(|json| Members::from_event("", json).kind() == "ping"))
+}
+
+/// Bytes of an object that may be a `ping`, with room for white space and a member.
+const LONGEST_PING: usize = 64;
+
 /// Members of bodies that no dialect reads, and what they are.
 const FOREIGN_FORMS: [(&[&str], &str); 13] = [
     (&["text", "meta_info"], "an answer of SGLang's /generate, no chat protocol"),

@@ -147,6 +147,7 @@ impl Emitter {
     pub(crate) fn set_options(&mut self, options: &Arc<StreamOptions>) {
         let number = self.deltas.options.choice;
         self.deltas.options = Arc::clone(options);
+        self.deltas.dialect = options.dialect;
         if number != options.choice {
             self.follow(number);
         }

@@ -14,6 +14,7 @@
 //! | those of gzip or zstd | compressed |
 //! | `[` and then `{` | JSON array |
 //! | `:`, or the first letter of an SSE field | SSE |
+//! | a zero byte | the binary frames of AWS, in which another protocol than the expected one may come |
 //! | `{`, if the protocol has binary frames | SSE, which passes the lines on as strays |
 //! | anything else | the usual one |
 
@@ -69,6 +70,8 @@ impl BodySniffer {
             _ if self.bracket => Framing::Sse,
             // The bytes of a BOM are ignored too.
             0xEF | 0xBB | 0xBF => return None,
+            // The first byte of the length of a frame of less than 16 MiB, the most that AWS allows.
+            0 => Framing::AwsEventStream,
             b'<' => return Some(BodyKind::HtmlPage),
             0x1F => return Some(BodyKind::Compressed("gzip")),
             // Source: RFC 8878, 3.1.1, the magic number 28 B5 2F FD.

@@ -29,13 +29,6 @@ use super::signs::Signs;
 
 /// The signs by which a body of this dialect is detected.
 pub const SIGNS: Signs = Signs {
-    types: &[
-        "message_start",
-        "message_delta",
-        "message_stop",
-        "message",
-        "ping",
-        "content_block_*",
-    ],
+    types: &["message_start", "message_delta", "message_stop", "message", "content_block_*"],
     ..Signs::NONE
 };

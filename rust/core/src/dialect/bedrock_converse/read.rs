@@ -261,7 +261,11 @@ impl<'a> Members<'a> {
                     key => self.unread.fact(reader, key),
                 })?;
             }
-            "message" | "Message" | "error" => self.error |= reader.opt_raw()?.is_some(),
+            "message" | "Message" if reader.kind()? == Kind::String => {
+                reader.skip()?;
+                self.error = true;
+            }
+            "error" => self.error |= reader.opt_raw()?.is_some(),
             "role" => reader.ignore()?,
             key => self.unread.fact(reader, key)?,
         }

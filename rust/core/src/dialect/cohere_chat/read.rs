@@ -125,6 +125,8 @@ struct Members<'a> {
     citations: Option<&'a str>,
     end: End<'a>,
     message: bool,
+    /// A member of Ollama's lines, which have a `message` too.
+    is_line: bool,
     response: Option<&'a str>,
     words: bool,
     logprobs: Option<Box<Logprobs>>,
@@ -166,6 +168,10 @@ pub(super) fn read<'a>(
                 found.message = reader.kind()? == Kind::Object;
                 found.words = reader.kind()? == Kind::String;
                 reader.skip()?;
+            }
+            "done" => {
+                found.is_line = true;
+                found.unread.fact(reader, key)?;
             }
             "error" | "errors" => found.words |= reader.opt_raw()?.is_some(),
             "logprobs" if wanted.logprobs && reader.kind()? == Kind::Object => {
@@ -279,7 +285,9 @@ impl<'a> Members<'a> {
     }
 
     fn event(self, frame: Frame<'a>) -> Event<'a> {
-        let body = self.kind.is_none() && (self.message || self.end.finish_reason.is_some());
+        let body = self.kind.is_none()
+            && !self.is_line
+            && (self.message || self.end.finish_reason.is_some());
         if body {
             return Event::Whole { response: frame.json, finish_reason: None };
         }

@@ -33,6 +33,8 @@ pub struct Event<'a> {
     pub(super) error: Option<&'a str>,
     /// Facts of the answer that no rule knows.
     pub(super) unread: Unread<'a>,
+    /// A member of an answer of Cohere, which has a `message` too.
+    is_foreign: bool,
 }
 
 /// The lines that repeat: those with only text or thinking.
@@ -97,6 +99,9 @@ pub(super) fn read<'a>(
         _ => event.member(reader, key, frame, wanted),
     })?;
     reader.end()?;
+    if event.is_foreign {
+        return Ok(Event { unread: event.unread, ..Event::default() });
+    }
     Ok(event)
 }
 
@@ -114,6 +119,10 @@ impl<'a> Event<'a> {
             "thinking" => self.thinking = reader.filled_string()?.or(self.thinking),
             "tool_calls" => self.calls = reader.opt_raw()?.or(self.calls),
             "done" => self.done = (reader.boolean()? == Some(true)).then_some(frame.json),
+            "finish_reason" => {
+                self.is_foreign = true;
+                self.unread.fact(reader, key)?;
+            }
             "done_reason" => self.reason = reader.filled_string()?,
             "error" => self.error = reader.opt_raw()?.filter(|raw| *raw != "\"\""),
             "logprobs" if wanted.logprobs => {

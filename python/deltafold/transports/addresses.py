@@ -1,0 +1,49 @@
+"""The protocol of a response by the address that was called.
+
+In: a response of an SDK or of an HTTP client.  Out: the name of the dialect of its body.
+
+Law: a path decides only if one protocol alone is spoken there. The body tells the others.
+"""
+
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from typing import Final, cast
+from urllib.parse import urlsplit
+
+from deltafold.transports.responses import http_response
+
+_DIALECTS: Final[Mapping[str, str]] = {
+    "*.mistral.ai/*/chat/completions": "mistral",
+    "*/chat/completions": "openai-chat",
+    "*/responses": "openai-responses",
+    "*/v1/messages": "anthropic-messages",
+    # Vertex has the models of other authors at the same method.
+    "*/publishers/anthropic/models/*:streamRawPredict": "anthropic-messages",
+    "*/publishers/anthropic/models/*:rawPredict": "anthropic-messages",
+    "*:streamGenerateContent": "gemini",
+    "*:generateContent": "gemini",
+    "*/interactions": "gemini-interactions",
+    "*/model/*/converse-stream": "bedrock-converse",
+    "*/model/*/converse": "bedrock-converse",
+    "*/model/*/invoke-with-response-stream": "bedrock-invoke",
+    "*/api/chat": "ollama",
+    "*/api/generate": "ollama",
+    "*/v2/chat": "cohere-chat",
+}
+"""Patterns of host and path, and the dialect; the first one that fits counts.
+
+Sources: the references of the APIs, as `docs/protocols` has them.
+"""
+
+
+def dialect_of_address(response: object) -> str | None:
+    """Return the dialect of a response; None if its address is not known or tells none."""
+    try:
+        url = cast("object", getattr(http_response(response), "url", None))
+    except RuntimeError:  # httpx: a response that was made by hand has no request
+        return None
+    if url is None:
+        return None
+    parts = urlsplit(str(url))
+    address = f"{parts.hostname or ''}{parts.path.rstrip('/')}"
+    return next((dialect for row, dialect in _DIALECTS.items() if fnmatchcase(address, row)), None)

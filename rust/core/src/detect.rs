@@ -7,6 +7,7 @@
 //!
 //! Law: only the members of the first events count.  Text that a model wrote is never inspected.
 
+use crate::dialect::batch::{BatchLine, may_be_line};
 use crate::dialect::members::{by_frame, dialects_of};
 use crate::dialect::{Dialect, REGISTRY};
 use crate::framing::aws_event_stream::AwsEventStream;
@@ -16,6 +17,8 @@ use std::ops::ControlFlow;
 
 /// Maximum number of bytes to inspect.
 const ENOUGH: usize = 64 << 10;
+/// Maximum nesting depth of a line of a batch.
+const LINE_DEPTH: usize = 256;
 /// Maximum number of events to inspect.
 const EVENTS: usize = 16;
 
@@ -34,6 +37,11 @@ pub fn detect(first_bytes: &[u8], content_type: Option<&str>) -> Vec<&'static st
     }
     let text = String::from_utf8_lossy(bytes);
     let text = text.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']);
+    if text.starts_with('{')
+        && let Some(found) = of_batch_line(first_bytes)
+    {
+        return found;
+    }
     let mut doubt = Vec::new();
     for (name, json) in events(text).into_iter().take(EVENTS) {
         let found = dialects_of(name, json);
@@ -45,6 +53,34 @@ pub fn detect(first_bytes: &[u8], content_type: Option<&str>) -> Vec<&'static st
         }
     }
     doubt
+}
+
+/// Return whether a text is a line of a batch's result file, which may be cut.
+///
+/// ```
+/// use deltafold::detect::is_batch_line;
+/// assert!(is_batch_line(br#"{"id": "batch_req_1", "custom_id": "a", "resp"#));
+/// assert!(!is_batch_line(br#"{"id": "chatcmpl-1", "object": "chat.completion"}"#));
+/// ```
+pub fn is_batch_line(text: &[u8]) -> bool {
+    of_batch_line(text).is_some()
+}
+
+/// Return the dialects of the answer in the line of a batch's result file.
+///
+/// The answer may come after a long request, so that the whole text is read.
+fn of_batch_line(text: &[u8]) -> Option<Vec<&'static str>> {
+    let text = text.trim_ascii_start();
+    let line = text.get(..memchr::memchr(b'\n', text).unwrap_or(text.len())).unwrap_or(text);
+    if !may_be_line(line) {
+        return None;
+    }
+    let read = |json: &[u8]| {
+        let json = String::from_utf8_lossy(json);
+        BatchLine::read(&json, LINE_DEPTH).map(|line| line.dialects())
+    };
+    // A line that is printed over several ones begins with a bracket alone.
+    read(if line.trim_ascii_end() == b"{" { text } else { line })
 }
 
 fn binary_frames(bytes: &[u8]) -> Vec<&'static str> {

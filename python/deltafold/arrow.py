@@ -69,6 +69,8 @@ def message_type() -> Arrow:
     - `warnings`: a list of `code`, `message` and `offset` (bytes).
     - `model_id`, `response_id`: those of the body.
     - `details`: JSON of further facts, under the provider's names.
+    - `custom_id`: the id that the caller gave a request of a batch, of a body that is a line of its
+      result file.
     - `timing`: seconds since the request, of a row with recorded pieces.
     - `tokens`, `logprobs`, `token_ids`, `alternatives`: those of all tokens, if `logprobs=True`. A
       missing log probability is NaN and a missing id is -1.
@@ -113,6 +115,7 @@ def message_type() -> Arrow:
         model_id=text,
         response_id=text,
         details=text,
+        custom_id=text,
         timing=struct(
             time_to_first_byte=number,
             time_to_first_delta=number,

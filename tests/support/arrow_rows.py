@@ -59,6 +59,7 @@ def row_of(body: bytes, dialect: str, *, logprobs: bool = False) -> dict[str, An
         "model_id": meta.model_id,
         "response_id": None if meta.response_id == "arrow" else meta.response_id,
         "details": meta.details,
+        "custom_id": meta.custom_id,
         "timing": None,
         "tokens": tokens and tokens.tokens,
         "logprobs": tokens and tokens.logprobs.tolist(),

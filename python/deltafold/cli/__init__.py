@@ -2,7 +2,7 @@
 
     deltafold fold FILE ... [--dialect NAME] [--json] [--live]
     deltafold fold FILE ... --to FILE.parquet [--dialect NAME] [--vendor NAME]
-    deltafold stats FILE.parquet
+    deltafold stats FILE
     deltafold transcode FILE [--from NAME] --to NAME
     deltafold inspect FILE [--diff OTHER] [--out PAGE] [--no-open]
     deltafold chat VENDOR/MODEL [PROMPT]
@@ -18,6 +18,7 @@ printed, a file has other types, or two recordings differ; 2, wrong usage.
 
 import argparse
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Protocol, TypeAlias, cast
 
 from deltafold import __version__, dialect_names, target_names
@@ -114,12 +115,18 @@ def _fold(commands: _Commands) -> None:
 
 def _stats(commands: _Commands) -> None:
     def run(given: argparse.Namespace) -> int:
+        from deltafold.cli.recorded import is_batch
+
+        if is_batch(Path(given.file)):
+            from deltafold.cli.columns import show_batch_stats
+
+            return show_batch_stats(given.file)
         from deltafold.cli.stats import show_stats
 
         return show_stats(given.file)
 
     parser = _command(commands, "stats", "show the distributions of a file of fold --to", run)
-    parser.add_argument("file", metavar="FILE.parquet")
+    parser.add_argument("file", metavar="FILE", help="the Parquet file, or results of a batch")
 
 
 def _transcode(commands: _Commands) -> None:

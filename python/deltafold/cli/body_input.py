@@ -1,6 +1,7 @@
 """Recorded bodies of the command line: a file or standard input, and its protocol.
 
-In: the name of a file, `-` for standard input.  Out: the chunks of the body, and its dialect.
+In: the name of a file, `-` for standard input.  Out: the chunks of the body, and its dialect. Of
+the result file of a batch each line is a body.
 
 Law: standard input is read as it arrives, and nothing is read before it is needed.
 """
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Final, cast
 
 from deltafold import MisuseError, detect, dialect_names
+from deltafold._core import is_batch_line
 from deltafold.streams.options import ChoicesOptions
 from deltafold.testing.recording import Recording
 from deltafold.testing.recording_files import HEAD, open_recording
@@ -28,6 +30,7 @@ ADVICE: Final = f"choose one with --dialect: {', '.join(dialect_names())}"
 _READ_BYTES: Final = 64 * 1024
 # `detect` examines at most this much.
 _DETECTED_BYTES: Final = 64 * 1024
+_LINE_BYTES: Final = 256 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +42,14 @@ class Body:
         dialect: the protocol of its bytes.
         chunks: its bytes.
         options: options of the decoder: status and headers of a recording that has them.
+        is_line: it is a line of the result file of a batch.
     """
 
     name: str
     dialect: str
     chunks: Iterator[bytes]
     options: ChoicesOptions = field(default_factory=ChoicesOptions)
+    is_line: bool = False
 
 
 @contextmanager
@@ -58,15 +63,56 @@ def opened(file: str, dialect: str | None) -> Generator[Body]:
         OSError: the file cannot be read.
     """
     if file == STANDARD_INPUT:
-        yield _body("standard input", cast("BufferedReader", sys.stdin.buffer), dialect)
+        reader = cast("BufferedReader", sys.stdin.buffer)
+        yield _body("standard input", reader, dialect, reader.read1(_READ_BYTES))
         return
     with Path(file).open("rb") as bytes_of_file:
-        yield _body(file, bytes_of_file, dialect)
+        yield _body(file, bytes_of_file, dialect, bytes_of_file.read1(_READ_BYTES))
 
 
-def _body(name: str, reader: BufferedReader, dialect: str | None) -> Body:
+@contextmanager
+def opened_bodies(file: str, dialect: str | None) -> Generator[Iterator[Body]]:
+    """Open the bodies of a file: the lines of the result file of a batch, or the one body.
+
+    Raises:
+        MisuseError: the first bytes fit no protocol, or more than one.
+        OSError: the file cannot be read.
+    """
+    if file == STANDARD_INPUT:
+        yield _bodies("standard input", cast("BufferedReader", sys.stdin.buffer), dialect)
+        return
+    with Path(file).open("rb") as bytes_of_file:
+        yield _bodies(file, bytes_of_file, dialect)
+
+
+def _bodies(name: str, reader: BufferedReader, dialect: str | None) -> Iterator[Body]:
+    head = reader.read1(_READ_BYTES)
+    if head.lstrip().startswith(b"{") and not head.startswith(HEAD):
+        if b"\n" not in head:
+            head += reader.readline(_LINE_BYTES)
+        if is_batch_line(head.lstrip().partition(b"\n")[0]):
+            yield from _lines(name, head, reader, dialect)
+            return
+    yield _body(name, reader, dialect, head)
+
+
+def _lines(name: str, head: bytes, reader: BufferedReader, dialect: str | None) -> Iterator[Body]:
+    """Yield the lines of a batch.
+
+    One that fits no protocol, or two, has that of the line before it.
+    """
+    *whole, begun = head.split(b"\n")
+    rest = iter(lambda: reader.readline(_LINE_BYTES), b"")
+    lines = chain(whole, [begun + next(rest, b"")], rest)
+    last = ""
+    for number, line in enumerate(filter(bytes.strip, lines), 1):
+        found = detect(line)
+        last = dialect or found.dialect or last or found.candidates[0]
+        yield Body(f"{name}#{number}", last, iter([line]), is_line=True)
+
+
+def _body(name: str, reader: BufferedReader, dialect: str | None, head: bytes) -> Body:
     chunks = iter(lambda: reader.read1(_READ_BYTES), b"")
-    head = next(chunks, b"")
     if head.startswith(HEAD):
         content = b"".join((head, *chunks))
         dialect, recording = open_recording(content, name, dialect, advice=ADVICE)

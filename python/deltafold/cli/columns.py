@@ -8,6 +8,7 @@ target appears when all rows are in it.
 """
 
 import sys
+import tempfile
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -18,7 +19,7 @@ from typing import Any, Final, Self
 from deltafold import arrow
 from deltafold.cli.exits import EXIT_DONE, EXIT_ERROR, EXIT_USAGE, complain
 from deltafold.cli.recorded import UNREADABLE, Recorded, files_below, recorded_in
-from deltafold.cli.stats import print_summary
+from deltafold.cli.stats import print_summary, show_stats
 from deltafold.contract.exceptions import MisuseError
 from deltafold.contract.usage import Usage
 from deltafold.dialects import DIALECTS
@@ -29,7 +30,14 @@ _BATCH_BYTES: Final = 32 << 20
 _BATCH_ROWS: Final = 10_000
 
 
-def fold_to_parquet(names: list[str], target: str, dialect: str | None, vendor: str | None) -> int:
+def fold_to_parquet(
+    names: list[str],
+    target: str,
+    dialect: str | None = None,
+    vendor: str | None = None,
+    *,
+    summarizes: bool = True,
+) -> int:
     """Fold all streams into the rows of a Parquet file; returns the exit code.
 
     Args:
@@ -37,6 +45,7 @@ def fold_to_parquet(names: list[str], target: str, dialect: str | None, vendor: 
         target: the Parquet file.
         dialect: the protocol of all streams; None detects that of each.
         vendor: the vendor of all streams, for prices; None takes that of the dialect.
+        summarizes: print the summary of the file.
     """
     unfinished = Path(f"{target}.unfinished")
     try:
@@ -44,7 +53,8 @@ def fold_to_parquet(names: list[str], target: str, dialect: str | None, vendor: 
         with _Rows(unfinished, dialect, vendor) as rows:
             is_whole = _fold_all(files, rows)
         unfinished.replace(target)
-        print_summary(target)
+        if summarizes:
+            print_summary(target)
     except (OSError, MisuseError) as problem:
         complain(problem)
         return EXIT_USAGE
@@ -53,6 +63,14 @@ def fold_to_parquet(names: list[str], target: str, dialect: str | None, vendor: 
     if not is_whole:
         return EXIT_USAGE
     return EXIT_ERROR if rows.errors else EXIT_DONE
+
+
+def show_batch_stats(file: str) -> int:
+    """Show the distributions of the results of a batch; returns the exit code."""
+    with tempfile.TemporaryDirectory(prefix="deltafold-") as folder:
+        target = str(Path(folder, "messages.parquet"))
+        code = fold_to_parquet([file], target, summarizes=False)
+        return code if code == EXIT_USAGE else show_stats(target)
 
 
 def _fold_all(files: list[Path], rows: "_Rows") -> bool:
@@ -129,17 +147,22 @@ class _Rows:
         columns = [
             pa.array([stream.source for stream in streams], pa.string()),
             statuses,
-            pa.array(self._costs(messages), pa.float64()),
+            pa.array(self._costs(streams, messages), pa.float64()),
             *messages.flatten(),
         ]
         self._writer.write_batch(pa.record_batch(columns, schema=self._schema))
 
-    def _costs(self, messages: Any) -> list[float | None]:  # noqa: ANN401 - pyarrow has no types
+    def _costs(
+        self,
+        streams: list[Recorded],
+        messages: Any,  # noqa: ANN401 - pyarrow has no types
+    ) -> list[float | None]:
         costs: list[float | None] = []
         columns = (messages.field(name).to_pylist() for name in ("dialect", "model_id", "usage"))
-        for dialect, model_id, usage in zip(*columns, strict=True):
+        for stream, dialect, model_id, usage in zip(streams, *columns, strict=True):
             vendor = self._vendor or _own_vendor(dialect)
-            counted = None if usage is None else Usage.model_construct(**usage)
+            details: dict[str, object] = {"processing": "batch"} if stream.is_batched else {}
+            counted = None if usage is None else Usage.model_construct(**usage, details=details)
             costs.append(cost_of(counted, vendor, model_id or "").usd)
         return costs
 

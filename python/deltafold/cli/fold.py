@@ -1,7 +1,7 @@
 """`deltafold fold`: recorded bodies become messages.
 
-In: files or standard input.  Out: the parts of each message, or the message as JSON; the error that
-ended a stream on standard error.
+In: files or standard input, results of batches among them.  Out: the parts of each message, or the
+message as JSON; the error that ended a stream on standard error.
 """
 
 import json
@@ -9,7 +9,7 @@ import sys
 
 from deltafold import DeltaStream, Fold, Message, MisuseError, ModelError, UnknownDialectError
 from deltafold import stream as streamed
-from deltafold.cli.body_input import STANDARD_INPUT, Body, opened
+from deltafold.cli.body_input import STANDARD_INPUT, Body, opened_bodies
 from deltafold.cli.exits import EXIT_DONE, EXIT_ERROR, EXIT_USAGE, complain
 from deltafold.cli.screen import open_screen, say
 
@@ -23,30 +23,41 @@ def fold_files(
         files: the names of files, `-` for standard input.
         dialect: the protocol of all files; None detects that of each.
         json_lines: print JSON: the message alone of one file, otherwise a line with `file`,
-            `dialect`, `message` and `error` of each.
+            `dialect`, `message` and `error` of each file, and of each line of a batch's results.
         live: show the message while it grows; None does so for standard input on a terminal.
     """
     code = EXIT_DONE
     for file in files:
         try:
-            with opened(file, dialect) as body:
-                message, error = _folded(body, live=_is_live(file, live, json_lines=json_lines))
+            with opened_bodies(file, dialect) as bodies:
+                for body in bodies:
+                    message, error = _folded(body, live=_is_live(file, live, json_lines=json_lines))
+                    is_alone = len(files) == 1 and not body.is_line
+                    _print(body, message, error, json_lines=json_lines, is_alone=is_alone)
+                    if error is not None:
+                        code = max(code, EXIT_ERROR)
         except (UnknownDialectError, MisuseError, OSError) as problem:
             complain(problem)
             code = max(code, EXIT_USAGE)
-            continue
-        if not json_lines:
-            if len(files) > 1:
-                say(f"{body.name} ({body.dialect})")
-            say(str(message), lines=True)
-        elif len(files) == 1:
-            say(json.dumps(message.to_dict(), ensure_ascii=False, indent=2), lines=True)
-        else:
-            say(_line(body, message, error))
-        if error is not None:
-            complain(f"{body.name}: {error}" if len(files) > 1 else str(error))
-            code = max(code, EXIT_ERROR)
     return code
+
+
+def _print(
+    body: Body, message: Message, error: ModelError | None, *, json_lines: bool, is_alone: bool
+) -> None:
+    """Print a message and its error, with the name of the body if there are several."""
+    if not json_lines:
+        if not is_alone:
+            custom_id = message.meta.custom_id
+            named = body.name if custom_id is None else f"{body.name} {custom_id}"
+            say(f"{named} ({body.dialect})")
+        say(str(message), lines=True)
+    elif is_alone:
+        say(json.dumps(message.to_dict(), ensure_ascii=False, indent=2), lines=True)
+    else:
+        say(_line(body, message, error))
+    if error is not None:
+        complain(str(error) if is_alone else f"{body.name}: {error}")
 
 
 def _is_live(file: str, live: bool | None, *, json_lines: bool) -> bool:

@@ -1,11 +1,11 @@
 """Recorded streams of the command line, many at once.
 
-In: files and folders: bodies, recordings, cassettes of VCR, and archives (tar) of them, each also
-compressed by gzip or zstd.  Out: one `Recorded` after the other.
+In: files and folders: bodies, recordings, results of batches, cassettes of VCR, and archives (tar)
+of them, each also compressed by gzip or zstd.  Out: one `Recorded` after the other.
 
 Laws: files are told apart by their bytes. One stream is held at a time; an archive and a file of
-recordings are read as they are unpacked. Nothing is written to disk. A file is hostile input: the
-size of a stream is bounded.
+recordings or of a batch are read as they are unpacked. Nothing is written to disk. A file is
+hostile input: the size of a stream is bounded.
 """
 
 import gzip
@@ -16,9 +16,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib import import_module
 from io import BufferedReader, BytesIO
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, cast
 
+from deltafold._core import is_batch_line
 from deltafold.cli.body_input import STANDARD_INPUT
 from deltafold.contract.exceptions import MisuseError
 from deltafold.testing.cassette import cassette_of
@@ -48,12 +50,14 @@ class Recorded:
         status: the HTTP status; 200 if it was not recorded.
         pieces: the seconds before each piece of the body, and its size; None if they were not
             recorded.
+        is_batched: the request was one of a batch.
     """
 
     source: str
     body: bytes
     status: int = 200
     pieces: list[Piece] | None = None
+    is_batched: bool = False
 
 
 def files_below(names: list[str]) -> list[Path]:
@@ -74,6 +78,15 @@ def files_below(names: list[str]) -> list[Path]:
             path.stat()
             found.append(path)
     return found
+
+
+def is_batch(path: Path) -> bool:
+    """Return whether this is a file with the results of a batch, compressed or not."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as raw, _unpacked(raw) as reader:
+        head = reader.peek(_HEAD_BYTES).lstrip()
+        return head.startswith(b"{") and is_batch_line(reader.readline(_MAX_BYTES).lstrip())
 
 
 def recorded_in(path: Path) -> Iterator[tuple[int, Recorded]]:
@@ -108,14 +121,30 @@ def _unpacked_streams(reader: BufferedReader, name: str) -> Iterator[Recorded]:
                         yield from _streams(own, f"{name}/{member.name}")
         return
     first = head.partition(b"\n")[0].lstrip()
-    if first.startswith(b"{") and b'"recording"' in first:
+    if is_batch_line(first):
+        yield from _batched(_lines(reader, name), name)
+    elif first.startswith(b"{") and b'"recording"' in first:
         for number, recording in enumerate(Recording.each(_lines(reader, name), name), 1):
             yield _from_recording(recording, f"{name}#{number}", is_timed=True)
     elif _is_cassette(head, name):
         for number, recording in enumerate(cassette_of(_whole(reader, name), name), 1):
             yield _from_recording(recording, f"{name}#{number}", is_timed=False)
     else:
-        yield Recorded(name, _whole(reader, name))
+        yield from _bodies(reader, name)
+
+
+def _bodies(reader: BufferedReader, name: str) -> Iterator[Recorded]:
+    # The members that tell a line of a batch may come after a long answer.
+    line = reader.readline(_MAX_BYTES) if reader.peek(1).startswith(b"{") else b""
+    if is_batch_line(line):
+        yield from _batched(chain([line], _lines(reader, name)), name)
+    else:
+        yield Recorded(name, line + _whole(reader, name))
+
+
+def _batched(lines: Iterator[bytes], name: str) -> Iterator[Recorded]:
+    for number, line in enumerate(filter(bytes.strip, lines), 1):
+        yield Recorded(f"{name}#{number}", line, is_batched=True)
 
 
 def _unpacked(raw: BufferedReader) -> BufferedReader:

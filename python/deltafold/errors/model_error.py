@@ -148,6 +148,12 @@ class ModelError(DeltafoldError):
             advice = f"{advice}; {self.hint}"
         return printable(f"{self.code}: {message or 'no message'}{context}; {advice}")
 
+    @property
+    def custom_id(self) -> str | None:
+        """Id of the request in the batch whose result line held this failure, None without one."""
+        partial = self.partial_message
+        return None if partial is None else partial.meta.custom_id
+
     def as_sdk(self, package: "SdkName") -> Exception:
         """Return the failure as the exception that an SDK raises for it, for code that retries.
 

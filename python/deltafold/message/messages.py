@@ -157,6 +157,12 @@ class Meta(WireModel):
             super().__delattr__(name)
 
     @property
+    def custom_id(self) -> str | None:
+        """Id that the caller gave the request of a batch; it is among the `details`."""
+        found = (self.details or {}).get("custom_id")
+        return found if isinstance(found, str) else None
+
+    @property
     def is_lower_bound(self) -> bool:
         """Whether something was billed that `cost_usd` leaves out."""
         return bool(self.cost_unpriced)

@@ -62,6 +62,7 @@ fn add_functions(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(arrow::fold::fold_columns, module)?)?;
     module.add_function(wrap_pyfunction!(decode::bodies::decode_body, module)?)?;
     module.add_function(wrap_pyfunction!(decode::bodies::detect_dialects, module)?)?;
+    module.add_function(wrap_pyfunction!(decode::bodies::is_batch_line, module)?)?;
     module.add_function(wrap_pyfunction!(decode::bodies::fold_bodies, module)?)?;
     module.add_function(wrap_pyfunction!(decode::choices::fold_body_choices, module)?)?;
     module.add_function(wrap_pyfunction!(decode::event_framer::event_ends, module)?)?;

@@ -11,6 +11,7 @@
 
 use std::ops::ControlFlow;
 
+use crate::dialect::batch::{BatchLine, may_be_line};
 use crate::dialect::members::{by_frame, dialects_of};
 use crate::dialect::{Dialect, REGISTRY};
 use crate::framing::aws_event_stream::AwsEventStream;
@@ -19,6 +20,8 @@ use crate::json::scan::{JsonScan, Verdict};
 
 /// Maximum number of bytes to inspect.
 pub const ENOUGH: usize = 64 << 10;
+/// Maximum nesting depth of a line of a batch.
+const LINE_DEPTH: usize = 256;
 /// Maximum number of events to inspect.
 const EVENTS: usize = 16;
 
@@ -34,8 +37,41 @@ pub fn detect(first_bytes: &[u8], content_type: Option<&str>) -> Vec<&'static st
     if content_type.is_some_and(|name| name.contains("vnd.amazon.eventstream")) {
         detector.form = Form::binary();
     }
+    let text = first_bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(first_bytes);
+    // The answer of a line of a batch may come after a long request.
+    if let Some(found) = of_batch_line(text) {
+        return found;
+    }
     detector.feed(first_bytes);
     detector.finish()
+}
+
+/// Return whether a text is a line of a batch's result file, which may be cut.
+///
+/// ```
+/// use deltafold::detect::is_batch_line;
+/// assert!(is_batch_line(br#"{"id": "batch_req_1", "custom_id": "a", "resp"#));
+/// assert!(!is_batch_line(br#"{"id": "chatcmpl-1", "object": "chat.completion"}"#));
+/// ```
+pub fn is_batch_line(text: &[u8]) -> bool {
+    of_batch_line(text).is_some()
+}
+
+/// Return the dialects of the answer in the line of a batch's result file.
+///
+/// The answer may come after a long request, so that the whole text is read.
+fn of_batch_line(text: &[u8]) -> Option<Vec<&'static str>> {
+    let text = text.trim_ascii_start();
+    let line = text.get(..memchr::memchr(b'\n', text).unwrap_or(text.len())).unwrap_or(text);
+    if !may_be_line(line) {
+        return None;
+    }
+    let read = |json: &[u8]| {
+        let json = String::from_utf8_lossy(json);
+        BatchLine::read(&json, LINE_DEPTH).map(|line| line.dialects())
+    };
+    // A line that is printed over several ones begins with a bracket alone.
+    read(if line.trim_ascii_end() == b"{" { text } else { line })
 }
 
 /// Reader of the first bytes of a body, which tells its dialect and keeps the bytes.
@@ -212,7 +248,8 @@ impl Detector {
             return;
         }
         self.events += 1;
-        match dialects_of(name, json)[..] {
+        let of_line = of_batch_line(json.as_bytes()).filter(|_| name.is_empty());
+        match of_line.unwrap_or_else(|| dialects_of(name, json))[..] {
             [found] => self.found = Some(found),
             ref several if self.doubt.is_empty() => self.doubt = several.to_vec(),
             _ => {}

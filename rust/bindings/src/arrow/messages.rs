@@ -35,6 +35,7 @@ pub(crate) const MESSAGE: &Kind = &Kind::Struct(&[
     Kind::Text,           // model_id
     Kind::Text,           // response_id
     Kind::Text,           // details
+    Kind::Text,           // custom_id
     TIMING,
     Kind::List(&Kind::Text),               // tokens
     Kind::List(&FLOAT),                    // logprobs
@@ -90,6 +91,7 @@ pub(crate) fn push_message(
     row.text(Some(&*metadata.model_id).filter(|id| !id.is_empty()));
     row.text(Some(&*metadata.request_id).filter(|id| !id.is_empty() && *id != run_id));
     row.text(metadata.details.as_deref());
+    row.text(metadata.details.as_deref().and_then(custom_id).as_deref());
     row.push(timing, |column, timing| {
         let mut row = column.begin();
         row.float(timing.first_byte);
@@ -135,8 +137,23 @@ fn push_error_alone(
     row.text(None);
     row.text(None);
     row.text(None);
+    row.text(None);
     row.push(None::<()>, |_, ()| {});
     push_logprobs(&mut row, None);
+}
+
+/// Return the id of the request of a batch among the facts of a message.
+fn custom_id(details: &str) -> Option<String> {
+    let mut found = None;
+    // The core writes an object.
+    let _ = Reader::trusted(details).object(|reader, name| {
+        match name {
+            "custom_id" => found = reader.filled_string()?.map(|id| id.text()),
+            _ => reader.skip()?,
+        }
+        Ok(())
+    });
+    found
 }
 
 fn push_texts<'a>(

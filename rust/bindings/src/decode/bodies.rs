@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use deltafold::contract::{Delta, DeltaBatch as Batch, ErrorCode, Failure, Output, Payload};
 use deltafold::decoder::{Decoder as Core, Options};
-use deltafold::detect::detect;
+use deltafold::detect::{self, detect};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString, PyTuple};
 
@@ -111,6 +111,13 @@ pub(crate) fn detect_dialects<'py>(
 ) -> PyResult<Bound<'py, PyTuple>> {
     let content_type = content_type.map(text::from_outside).transpose()?;
     PyTuple::new(py, detect(first_bytes.as_bytes(), content_type.as_deref()))
+}
+
+/// Return whether a text is a line of a batch's result file, which may be cut.
+#[pyfunction]
+#[pyo3(signature = (text, /))]
+pub(crate) fn is_batch_line(text: &[u8]) -> bool {
+    detect::is_batch_line(text)
 }
 
 /// Feed a whole body, a long one in slices between which `look` is called.

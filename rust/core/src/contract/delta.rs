@@ -37,7 +37,7 @@ pub struct Usage<S> {
     pub cache_write: Option<u64>,
     /// Generated tokens spent on reasoning.
     pub reasoning: Option<u64>,
-    /// JSON object `{audioInputTokens?, audioOutputTokens?, service_tier?, billedCalls?, raw?}`.
+    /// JSON object `{audioInputTokens?, audioOutputTokens?, service_tier?, processing?, billedCalls?, raw?}`.
     pub details: Option<S>,
 }
 

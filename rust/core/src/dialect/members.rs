@@ -10,12 +10,13 @@ use crate::json::{Kind, Reader, Result, Str};
 /// Maximum nesting depth of the JSON to inspect.
 const DEPTH: usize = 64;
 
-const ANTHROPIC: &str = "anthropic-messages";
-const CHAT: &str = "openai-chat";
-const RESPONSES: &str = "openai-responses";
+pub(super) const ANTHROPIC: &str = "anthropic-messages";
+pub(super) const CHAT: &str = "openai-chat";
+pub(super) const RESPONSES: &str = "openai-responses";
 const MISTRAL: &str = "mistral";
-const GEMINI: &str = "gemini";
-const CONVERSE: &str = "bedrock-converse";
+pub(super) const GEMINI: &str = "gemini";
+pub(super) const CONVERSE: &str = "bedrock-converse";
+pub(super) const INVOKE: &str = "bedrock-invoke";
 const OLLAMA: &str = "ollama";
 const COHERE: &str = "cohere-chat";
 

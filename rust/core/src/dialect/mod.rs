@@ -16,6 +16,7 @@ use protocol::{Protocol, ProtocolDriver};
 use signs::Signs;
 
 pub mod anthropic_messages;
+pub(crate) mod batch;
 pub mod bedrock_converse;
 pub mod bedrock_invoke;
 pub mod choices;

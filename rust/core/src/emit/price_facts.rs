@@ -1,6 +1,6 @@
 //! `PriceFacts`: what sets the price of an answer and is not in its usage record.
 //!
-//! In: the service tier and the calls of tools that the provider bills apart from tokens.  Out: members of the usage's details.
+//! In: the service tier, the processing as a batch, and the calls of tools that the provider bills apart from tokens.  Out: members of the usage's details.
 
 use crate::json::ObjectWriter;
 
@@ -11,6 +11,7 @@ const STANDARD_TIERS: [&str; 4] = ["default", "standard", "auto", "on_demand"];
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct PriceFacts {
     tier: String,
+    is_batch: bool,
     /// Kinds of calls, and how many there were.
     calls: Vec<(&'static str, u64)>,
 }
@@ -25,6 +26,11 @@ impl PriceFacts {
     /// Replace the tier.
     pub(super) fn set_tier(&mut self, tier: &str) {
         tier.clone_into(&mut self.tier);
+    }
+
+    /// Note that the request was one of a batch.
+    pub(super) fn set_batch(&mut self) {
+        self.is_batch = true;
     }
 
     /// Add calls of a kind.
@@ -44,10 +50,13 @@ impl PriceFacts {
         }
     }
 
-    /// Write the members `service_tier` and `billedCalls`.
+    /// Write the members `service_tier`, `processing` and `billedCalls`.
     pub(super) fn write(&self, details: &mut ObjectWriter<'_>) {
         if !self.tier.is_empty() {
             details.text("service_tier", &self.tier);
+        }
+        if self.is_batch {
+            details.text("processing", "batch");
         }
         if !self.calls.is_empty() {
             details.object("billedCalls", |calls| {

@@ -90,6 +90,12 @@ impl EmitterSink<'_> {
         }
     }
 
+    /// Record that the answer has the prices of a batch.
+    #[cold]
+    pub fn processed_in_batch(&mut self) {
+        self.emitter.price_facts.get_or_insert_default().set_batch();
+    }
+
     /// Record calls of a tool that the provider bills apart from tokens.
     #[cold]
     pub fn billed_calls(&mut self, kind: &'static str, count: u64) {

@@ -214,8 +214,9 @@ const OTHER_ERRORS: &[(ErrorCode, &[&str])] = &[
             "service_unavailable",
         ],
     ),
-    (ErrorCode::Timeout, &["timeout"]),
-    (ErrorCode::Cancelled, &["canceled"]),
+    // Those of requests of a batch that did not run.
+    (ErrorCode::Timeout, &["timeout", "batch_expired"]),
+    (ErrorCode::Cancelled, &["canceled", "batch_cancelled"]),
     (
         ErrorCode::ContentBlocked,
         &[

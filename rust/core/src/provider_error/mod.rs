@@ -232,7 +232,8 @@ impl ErrorObject {
         match key {
             "error" | "errors" | "Error" | "Response" | "base_resp" => self.read_value(reader)?,
             "Message" => set(&mut self.capital_message, reader.filled_string()?),
-            "message" | "detail" | "msg" | "error_description" | "error_msg" | "status_msg" => {
+            "message" | "detail" | "msg" | "error_description" | "error_msg" | "errorMessage"
+            | "status_msg" => {
                 if reader.kind()? == Kind::String {
                     set(&mut self.message, reader.filled_string()?);
                 } else {
@@ -240,7 +241,8 @@ impl ErrorObject {
                     self.read_value(reader)?;
                 }
             }
-            "code" | "Code" | "error_code" | "status_code" | "statusCode" | "error_type" => {
+            "code" | "Code" | "error_code" | "status_code" | "statusCode" | "error_type"
+            | "errorCode" => {
                 let value = reader.scalar()?;
                 let number = value.and_then(|value| value.raw.trim().parse::<u16>().ok());
                 match number.filter(|number| (100..600).contains(number)) {

@@ -5,6 +5,9 @@
 //! Law: framing, JSON and policy are those of the stream.  Only the dialect's state and the stages after it exist once for
 //! each answer that is followed.
 
+mod bare_json;
+mod batch;
+
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -15,10 +18,10 @@ use crate::contract::{ErrorCode, Failure};
 use crate::dialect::{self, Dialect, State};
 use crate::emit::StreamOptions;
 use crate::framing::Bytes;
-use crate::json::scan::{JsonScan, Verdict};
 use crate::json::{Error, ErrorKind, Reader};
 use crate::provider_error::{ErrorObject, Response};
 use crate::sink::Sinks;
+use bare_json::BareJson;
 
 /// The stages after framing.  They are separate from the framer, so that frames may borrow from it.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,14 +35,8 @@ pub(super) struct Core {
     /// JSON came outside of events, as a whole body does.
     bare: bool,
     opening: Opening,
-}
-
-/// Bare JSON that is collected until it is whole.
-#[derive(Clone, Debug, Default, PartialEq)]
-struct BareJson {
-    text: Vec<u8>,
-    scan: JsonScan,
-    offset: u64,
+    /// A line of a batch's result file, held until the body ends.
+    line: Option<Box<[u8]>>,
 }
 
 /// An event of the framing.
@@ -79,6 +76,7 @@ impl Core {
             misspelt: false,
             bare: false,
             opening: Opening::default(),
+            line: None,
         }
     }
 
@@ -128,6 +126,7 @@ impl Core {
         self.stray = BareJson::default();
         self.bare = false;
         self.opening = Opening::default();
+        self.line = None;
     }
 
     /// Note an object that was read.
@@ -305,16 +304,19 @@ impl Core {
                 state.close(&mut sinks);
                 return sinks.each(|sink| sink.error(sink.failure_of(said.clone())));
             }
-            let message = if error.kind == ErrorKind::TooDeep {
-                format!(
-                    "limit reached: depth ({}) in the event at byte {offset}",
-                    self.options.limits.depth
-                )
-            } else {
-                format!("{error} of the data of the event at byte {offset}")
-            };
-            self.error(out, &Failure::new(ErrorCode::ProtocolError, message.into()));
+            let failure = self.broken_event(error, &format!("the event at byte {offset}"));
+            self.error(out, &failure);
         }
+    }
+
+    /// Return the failure of data that is not JSON or nests too deep.
+    fn broken_event(&self, error: Error, place: &str) -> Failure<Box<str>> {
+        let message = if error.kind == ErrorKind::TooDeep {
+            format!("limit reached: depth ({}) in {place}", self.options.limits.depth)
+        } else {
+            format!("{error} of the data of {place}")
+        };
+        Failure::new(ErrorCode::ProtocolError, message.into())
     }
 
     /// Read one JSON text: an object or an array of objects.  A text that is not valid JSON has no effect.
@@ -341,11 +343,15 @@ impl Core {
             self.object(dialect::Frame { name, json: &text, wire, max_depth }, out)?;
         }
         if matches!(text, Cow::Owned(_)) {
-            self.join(out).1.each(|sink| {
-                sink.warn("invalid_utf8", "invalid UTF-8 became U+FFFD", None);
-            });
+            self.warn_replaced(out);
         }
         Ok(())
+    }
+
+    fn warn_replaced(&mut self, out: &mut impl Outputs) {
+        self.join(out).1.each(|sink| {
+            sink.warn("invalid_utf8", "invalid UTF-8 became U+FFFD", None);
+        });
     }
 
     #[inline]
@@ -371,79 +377,6 @@ impl Core {
         self.error(out, &failure);
     }
 
-    /// Read a line without a field.  Bare JSON begins with a bracket and may extend over several lines.
-    pub(super) fn stray_line(
-        &mut self,
-        line: &[u8],
-        offset: u64,
-        record: bool,
-        out: &mut impl Outputs,
-    ) {
-        let trimmed = line.trim_ascii_start();
-        if self.stray.text.is_empty() {
-            if !matches!(trimmed.first(), Some(b'{' | b'[')) {
-                self.misspelt |=
-                    line.get(..5).is_some_and(|name| name.eq_ignore_ascii_case(b"data:"));
-                if !trimmed.is_empty() && (record || memchr::memchr(b':', line).is_none()) {
-                    self.noise(offset, out);
-                }
-                return;
-            }
-            self.stray.offset = offset;
-            self.bare |= !record;
-        }
-        let bound = self.options.limits.event_bytes;
-        if self.stray.text.len().saturating_add(line.len()) > bound {
-            let message = format!("limit reached: event_bytes ({bound})");
-            return self.error(out, &Failure::new(ErrorCode::ProtocolError, message.into()));
-        }
-        // Nearly always this line is the whole body.  Reading it at once is the cheapest test.
-        if self.stray.text.is_empty()
-            && trimmed.first() == Some(&b'{')
-            && (self.apply_template(b"", trimmed, b"", out)
-                || self.json(&Event::from_data(trimmed), out).is_ok())
-        {
-            return;
-        }
-        if !self.stray.text.is_empty() {
-            // The line break is added between two lines and not after each, because the last line may be cut inside a
-            // string.
-            self.gather(b"\n", record, out);
-        }
-        self.gather(line, record, out);
-        if self.stray.text.is_empty() {
-            self.stray = BareJson::default();
-        }
-    }
-
-    /// Collect more bare JSON.  A complete value is read at once; another value may follow it without a separator.
-    fn gather(&mut self, bytes: &[u8], record: bool, out: &mut impl Outputs) {
-        let mut rest = bytes;
-        while !rest.is_empty() && !self.has_ended() {
-            let end = self.stray.scan.feed_value(rest);
-            let (value, after) = rest.split_at_checked(end).unwrap_or((rest, &[]));
-            self.stray.text.extend_from_slice(value);
-            rest = after;
-            let verdict = self.stray.scan.verdict();
-            match verdict {
-                Verdict::Open => {}
-                Verdict::Empty => self.stray.text.clear(),
-                Verdict::Complete | Verdict::Wrong => {
-                    let stray = std::mem::take(&mut self.stray);
-                    self.stray.offset = stray.offset;
-                    if verdict == Verdict::Complete || record {
-                        self.event(
-                            Event { offset: stray.offset, ..Event::from_data(&stray.text) },
-                            out,
-                        );
-                    } else {
-                        self.noise(stray.offset, out);
-                    }
-                }
-            }
-        }
-    }
-
     pub(super) fn error(&mut self, out: &mut impl Outputs, failure: &Failure<Box<str>>) {
         let (state, mut sinks) = self.join(out);
         state.close(&mut sinks);
@@ -455,6 +388,10 @@ impl Core {
             let mut failure = Failure::new(ErrorCode::ProtocolError, "the body is empty".into());
             failure.retryable = Some(true);
             return self.error(out, &failure);
+        }
+        self.release_line(out);
+        if self.has_ended() {
+            return;
         }
         let message = "the stream stopped without any sign of its end";
         let lost = Failure::new(ErrorCode::ConnectionLost, message.into());
@@ -486,6 +423,7 @@ impl Core {
     }
 
     pub(super) fn fail(&mut self, out: &mut impl Outputs, failure: &Failure<Box<str>>) {
+        self.release_line(out);
         let (state, mut sinks) = self.join(out);
         state.close(&mut sinks);
         sinks.each(|sink| {

@@ -17,7 +17,7 @@ NAMES: Final = [f"{path.parent.parent.name}/{path.parent.name}" for path in STRE
 OTHERS: Final = {
     "openai-chat/multi-line-data": "one of its events has its JSON on several lines",
     "openai-chat/keep-alives": "one of its lines of data is no JSON",
-    "gemini/error-mid-stream": "only the blank lines tell that the name `error` is the last event's",
+    "gemini/error-mid-stream": "only the blank lines tell which event the name `error` has",
     "gemini-interactions/type-only-in-event-name": "only the blank lines tell whose the names are",
     "openai-responses/type-only-in-event-name": "only the blank lines tell whose the names are",
 }

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | data that begins like JSON and is JSON | the dialect reads it |
 //! | … and is not JSON | each `data:` line alone; if one fails too, `error{protocol_error}` with its offset |
-//! | … but the body ends inside its event | dropped: the stream ends as if cut there |
+//! | … but the body ends inside its event | each whole line alone; a line that is cut is dropped |
 //! | `[DONE]` | the end marker |
 //! | empty or blank data | ignored |
 //! | data of an event named `error` that is not JSON | an error with this message |

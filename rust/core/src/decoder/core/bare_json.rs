@@ -2,20 +2,11 @@
 //!
 //! In: lines without a field.  Out: each value that is whole, read as the data of an event.
 
+use super::collected::Collected;
 use super::{Core, Event, Opening};
 use crate::contract::{ErrorCode, Failure};
 use crate::decoder::answers::Outputs;
-use crate::json::scan::{JsonScan, Verdict};
-
-/// Bare JSON that is collected until it is whole.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct BareJson {
-    pub(super) text: Vec<u8>,
-    scan: JsonScan,
-    offset: u64,
-    /// The body has nothing before it.
-    pub(super) is_first: bool,
-}
+use crate::json::scan::Verdict;
 
 impl Core {
     /// Read a line without a field.  Bare JSON begins with a bracket and may extend over several lines.
@@ -64,7 +55,7 @@ impl Core {
         }
         self.gather(line, record, out);
         if self.stray.text.is_empty() {
-            self.stray = BareJson::default();
+            self.stray = Collected::default();
         }
     }
 

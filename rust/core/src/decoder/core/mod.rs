@@ -7,6 +7,7 @@
 
 mod bare_json;
 mod batch;
+mod collected;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -21,7 +22,7 @@ use crate::framing::Bytes;
 use crate::json::{Error, ErrorKind, Reader};
 use crate::provider_error::{ErrorObject, Response};
 use crate::sink::Sinks;
-use bare_json::BareJson;
+use collected::Collected;
 
 /// The stages after framing.  They are separate from the framer, so that frames may borrow from it.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,7 +30,7 @@ pub(super) struct Core {
     options: Arc<StreamOptions>,
     state: State,
     answers: Answers,
-    stray: BareJson,
+    stray: Collected,
     /// A line had a field name that differs from `data` only in case.
     misspelt: bool,
     /// JSON came outside of events, as a whole body does.
@@ -72,7 +73,7 @@ impl Core {
             state,
             answers,
             options,
-            stray: BareJson::default(),
+            stray: Collected::default(),
             misspelt: false,
             bare: false,
             opening: Opening::default(),
@@ -123,7 +124,7 @@ impl Core {
 
     /// Drop bare JSON that is being collected.
     pub(super) fn drop_bare_json(&mut self) {
-        self.stray = BareJson::default();
+        self.stray = Collected::default();
         self.bare = false;
         self.opening = Opening::default();
         self.line = None;
@@ -208,7 +209,7 @@ impl Core {
 
     #[inline(never)]
     pub(super) fn event(&mut self, event: Event<'_>, out: &mut impl Outputs) {
-        let Event { offset, closed, .. } = event;
+        let offset = event.offset;
         let (name, data) = (event.name.as_bytes(), event.data.as_bytes().trim_ascii());
         match data.first() {
             None => {}
@@ -222,10 +223,8 @@ impl Core {
                 });
             }
             Some(b'{' | b'[') => {
-                if let Err(error) = self.json(&event, out)
-                    && closed
-                {
-                    self.lines(event.name, data, offset, error, out);
+                if let Err(error) = self.json(&event, out) {
+                    self.lines(&event, data, error, out);
                 }
             }
             Some(_) if name == b"error" => {
@@ -272,28 +271,32 @@ impl Core {
         });
     }
 
-    /// Read each line as a JSON value.  A proxy may join several values into one event.
-    fn lines(
-        &mut self,
-        name: Bytes<'_>,
-        data: &[u8],
-        offset: u64,
-        error: Error,
-        out: &mut impl Outputs,
-    ) {
+    /// Read each line as a JSON value.  A proxy may join several values into one event, or drop the blank lines between
+    /// events.
+    ///
+    /// At the end of the body an event may be cut: then its last line is no error, and neither is an event whose first line
+    /// is only the beginning of a value.  The name is then that of the last line.
+    fn lines(&mut self, event: &Event<'_>, data: &[u8], error: Error, out: &mut impl Outputs) {
+        let Event { name, offset, closed, .. } = *event;
         let kind = error.kind;
-        let mut error = Some(error);
+        let mut error = Some(error).filter(|_| closed);
         // A depth error is final.  Any other error may mean several valid values, one on each line.
         if kind != ErrorKind::TooDeep && memchr::memchr(b'\n', data).is_some() {
             error = None;
-            for line in data.split(|byte| *byte == b'\n') {
+            let mut rest = Some(data);
+            while let Some(lines) = rest.filter(|_| !self.has_ended()) {
+                let end = memchr::memchr(b'\n', lines);
+                let (line, after) = lines.split_at(end.unwrap_or(lines.len()));
+                rest = end.and(after.get(1..));
                 let line = line.trim_ascii();
+                let name = if closed || rest.is_none() { name } else { Bytes::Valid("") };
                 if line.starts_with(b"[DONE]") {
                     self.event(Event { name, offset, ..Event::from_data(line) }, out);
                 } else if !line.is_empty()
                     && let Err(found) = self.json(&Event { name, ..Event::from_data(line) }, out)
                 {
-                    error = Some(found);
+                    let is_cut = !closed && (rest.is_none() || lines.len() == data.len());
+                    error = Some(found).filter(|_| !is_cut);
                     break;
                 }
             }

@@ -228,14 +228,14 @@ impl<'py> Given<'py> {
         };
         let (dialect, named) = match dialect.map(markup::specification) {
             None => (UNDECIDED, None),
-            Some((dialect, named)) => match dialect::find(dialect) {
-                Some(row) => (row.name, named),
-                None => {
+            Some((dialect, named)) => {
+                let Some(row) = dialect::find(dialect) else {
                     let known = dialect_names().join(", ");
                     let message = format!("unknown dialect {dialect:?}; known: {known}");
                     return Err(errors::unknown_dialect(py, &message));
-                }
-            },
+                };
+                (row.name, named)
+            }
         };
         let clock = Callback::new(self.clock);
         let markup = one_of(named, self.markup.as_deref())?;

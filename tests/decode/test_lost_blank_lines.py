@@ -36,7 +36,8 @@ def told(folded: MessageAssembler) -> tuple[dict[str, Any], ErrorCode | None]:
     message = folded.snapshot().to_dict()
     for name in ("id", "timestamp"):
         del message[name]
-    return message, folded.error and folded.error.code
+    error = folded.error
+    return message, None if error is None else error.code
 
 
 @pytest.mark.parametrize("name", NAMES)

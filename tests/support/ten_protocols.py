@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 import event_stream
-from deltafold import Encoder, Message, TextPart, ToolCallPart, encode_message, message_deltas
+from deltafold import Encoder, Message, Role, TextPart, ToolCallPart, encode_message, message_deltas
 from protocol_bodies import CHAT, Wire, event
 
 PIECES: Final = ("Hello ", "world.")
@@ -26,7 +26,7 @@ _ENCODED: Final = (
 def _message(*, calls: bool) -> Message:
     text = TextPart(text=TEXT)
     call = ToolCallPart(tool_call_id="call_1", tool_name=CALL[0], raw_args_text=_ARGUMENTS)
-    return Message(role="assistant", parts=[text, call] if calls else [text])
+    return Message(role=Role.ASSISTANT, parts=[text, call] if calls else [text])
 
 
 def _written(name: str, *, calls: bool) -> bytes:
@@ -50,7 +50,7 @@ def _in_frames(body: bytes) -> bytes:
 
 
 def _cohere(*, calls: bool) -> bytes:
-    events: list[Wire] = [
+    events: list[dict[str, Any]] = [
         {"type": "message-start", "id": "c1", "delta": {"message": {"role": "assistant"}}},
         {
             "type": "content-start",
@@ -93,7 +93,7 @@ def _whole_cohere(*, calls: bool) -> bytes:
 
 def _interactions(*, calls: bool) -> bytes:
     begun = {"id": "i1", "model": "gemini-3-pro", "status": "in_progress"}
-    events: list[Wire] = [
+    events: list[dict[str, Any]] = [
         {"event_type": "interaction.created", "interaction": begun},
         {"event_type": "step.start", "index": 0, "step": {"type": "model_output"}},
         *(
@@ -103,7 +103,7 @@ def _interactions(*, calls: bool) -> bytes:
         {"event_type": "step.stop", "index": 0},
     ]
     if calls:
-        step = {"type": "function_call", "id": "call_1", "name": CALL[0], "arguments": {}}
+        step: Wire = {"type": "function_call", "id": "call_1", "name": CALL[0], "arguments": {}}
         delta = {"type": "arguments_delta", "arguments": _ARGUMENTS}
         events += [
             {"event_type": "step.start", "index": 1, "step": step},

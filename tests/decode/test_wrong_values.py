@@ -211,3 +211,111 @@ def test_a_generated_image_can_be_reached_and_goes_back_as_its_item() -> None:
     assert part.block == item
     others = ProviderPart(dialect="openai-responses", block={"type": "x", "result": picture})
     assert Message.assistant(others, ToolCallPart(tool_call_id="c", tool_name="f")).images == []
+
+
+def harness(*events: tuple[str, Wire]) -> bytes:
+    return b"".join(frame(name, payload) for name, payload in events)
+
+
+def turn(role: str, text: str, reason: str, counts: tuple[int, int] | None) -> list[Any]:
+    given, made = counts or (0, 0)
+    usage = {"inputTokens": given, "outputTokens": made, "totalTokens": given + made}
+    said: list[Any] = [("contentBlockDelta", {"contentBlockIndex": 0, "delta": {"text": text}})]
+    return [
+        ("messageStart", {"role": role}),
+        *(said if text else []),
+        ("contentBlockStop", {"contentBlockIndex": 0}),
+        ("messageStop", {"stopReason": reason}),
+        *([("metadata", {"usage": usage})] if counts else []),
+    ]
+
+
+@pytest.mark.parametrize("is_cut", [False, True])
+def test_the_counts_of_an_agent_at_the_provider_are_added(*, is_cut: bool) -> None:
+    turns = [
+        *turn("assistant", "one ", "tool_use", (10, 20)),
+        *turn("user", "", "tool_result", None),
+        *turn("assistant", "two", "end_turn", (100, 50)),
+    ]
+    body = harness(*(turns[:-2] if is_cut else turns))
+    if is_cut:
+        with pytest.raises(ModelError) as caught:
+            deltafold.fold(body, "bedrock-converse")
+        assert caught.value.partial_message is not None
+        assert caught.value.partial_message.text == "one two"
+        return
+    message = deltafold.fold(body, "bedrock-converse")
+    usage = message.meta.usage
+    assert usage is not None
+    assert (usage.input_tokens, usage.output_tokens) == (110, 70)
+    assert message.meta.finish_reason is FinishReason.STOP
+    assert message.meta.warnings == []
+    assert message.text == "one two"
+
+
+def of_agents(*, is_cut: bool) -> bytes:
+    """Write an answer whose agent started another one, which spoke first."""
+    events: list[Wire] = []
+    items: list[Wire] = []
+    for place, (name, text) in enumerate([("/root/other", "draft"), ("/root", "answer")]):
+        item: Wire = {
+            "type": "message",
+            "id": f"m{place}",
+            "role": "assistant",
+            "agent": {"agent_name": name},
+        }
+        where: Wire = {"item_id": f"m{place}", "output_index": place}
+        done: Wire = {**item, "content": [{"type": "output_text", "text": text, "annotations": []}]}
+        items.append(done)
+        added: Wire = {"type": "response.output_item.added", "output_index": place}
+        delta: Wire = {"type": "response.output_text.delta", "delta": text, "content_index": 0}
+        events.append(added | {"item": {**item, "content": []}})
+        events.append(delta | where)
+        if is_cut:
+            break
+        whole: Wire = {"type": "response.output_text.done", "text": text, "content_index": 0}
+        ended: Wire = {"type": "response.output_item.done", "output_index": place, "item": done}
+        events += [whole | where, ended]
+    response: Wire = {"id": "r", "status": "completed", "output": items}
+    if not is_cut:
+        events.append({"type": "response.completed", "response": response})
+    named = [(one["type"], json.dumps(one)) for one in events]
+    return b"".join(f"event: {name}\ndata: {text}\n\n".encode() for name, text in named)
+
+
+def test_the_text_of_another_agent_is_not_that_of_the_answer() -> None:
+    message = deltafold.fold(of_agents(is_cut=False), "openai-responses")
+    assert message.text == "answer"
+    part = message.parts[0]
+    assert isinstance(part, ProviderPart)
+    assert cast("Wire", part.block["agent"])["agent_name"] == "/root/other"
+    assert message.meta.warnings == []
+    with pytest.raises(ModelError) as caught:
+        deltafold.fold(of_agents(is_cut=True), "openai-responses")
+    partial = caught.value.partial_message
+    assert partial is not None
+    assert partial.text == ""
+    assert "draft" in json.dumps(cast("ProviderPart", partial.parts[0]).block)
+
+
+def test_the_name_of_a_call_in_its_last_event_is_no_unread_member() -> None:
+    item: Wire = {
+        "type": "function_call",
+        "id": "f",
+        "call_id": "c",
+        "name": "n",
+        "arguments": "{}",
+    }
+    whole: Wire = {"item_id": "f", "output_index": 0, "name": "n", "arguments": "{}"}
+    events: list[Wire] = [
+        {
+            "type": "response.output_item.added",
+            "output_index": 0,
+            "item": {**item, "arguments": ""},
+        },
+        {"type": "response.function_call_arguments.done", **whole},
+        {"type": "response.output_item.done", "output_index": 0, "item": item},
+        {"type": "response.completed", "response": {"id": "r", "status": "completed"}},
+    ]
+    body = b"".join(f"data: {json.dumps(one)}\n\n".encode() for one in events)
+    assert deltafold.fold(body, "openai-responses").meta.warnings == []

@@ -1,5 +1,6 @@
 //! State of a ConverseStream response, and the application of events to it.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::blocks::{Image, Opaque};
@@ -18,6 +19,51 @@ use crate::sink::DeltaSink;
 pub struct State {
     blocks: BTreeMap<i64, Block>,
     last_index: i64,
+    turns: Turns,
+}
+
+/// Maximum bytes of a usage record that is added to another one.
+const RECORD_BYTES: usize = 4 << 10;
+
+/// The messages of a stream.  An agent that runs at the provider sends several: its own, and the results of its tools.
+///
+/// Source: `InvokeHarnessStreamOutput` of botocore 1.44, service `bedrock-agentcore`.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Turns {
+    /// A message has ended.
+    has_stopped: bool,
+    /// The message holds results of tools.
+    is_of_user: bool,
+    /// The counts of the messages that have ended, as JSON; empty without any.
+    counted: String,
+    /// Another message began after these counts.
+    is_further: bool,
+}
+
+impl Turns {
+    /// Return the counts of a message, with those of the messages before it.
+    fn count<'a>(&mut self, usage: &'a str) -> Cow<'a, str> {
+        let is_further = std::mem::take(&mut self.is_further);
+        if usage.len() > RECORD_BYTES {
+            return Cow::Borrowed(usage);
+        }
+        if !is_further {
+            usage.clone_into(&mut self.counted);
+            return Cow::Borrowed(usage);
+        }
+        let known = json::members(&self.counted);
+        let count = |value: &str| value.parse::<u64>().ok();
+        let mut sums = Vec::new();
+        for (name, value) in json::members(usage) {
+            let before = known.iter().find(|(known, _)| *known == name);
+            let before = before.and_then(|(_, value)| count(value));
+            let sum = before.zip(count(value)).map(|(one, other)| one.saturating_add(other));
+            sums.push((name, sum.map_or_else(|| value.to_owned(), |sum| sum.to_string())));
+        }
+        let sums: Vec<_> = sums.iter().map(|(name, value)| (name, value.as_str())).collect();
+        self.counted = json::write_object(&sums);
+        Cow::Owned(self.counted.clone())
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -39,6 +85,13 @@ impl Protocol for State {
     fn apply(&mut self, event: &Event<'_>, sink: &mut DeltaSink<'_>) {
         match *event {
             Event::Nothing => {}
+            Event::MessageStart { role } => {
+                self.turns.is_of_user = role.is_some_and(|role| role.raw == "user");
+                if self.turns.has_stopped {
+                    self.turns.is_further = !self.turns.counted.is_empty();
+                    sink.restart();
+                }
+            }
             Event::BlockDelta { index, delta } => {
                 self.delta(index.unwrap_or(self.last_index), delta, sink);
             }
@@ -55,14 +108,16 @@ impl Protocol for State {
             }
             Event::MessageStop { reason, facts } => {
                 note(facts, sink);
-                self.finish(reason, sink);
+                self.turns.has_stopped = true;
+                // The results of tools have no end of the answer.
+                self.finish(reason.filter(|_| !self.turns.is_of_user), sink);
             }
             Event::Metadata { usage, facts } => {
                 note(facts, sink);
-                sink.merge_usage(usage, &FACTS.usage);
-                if let Some(usage) = usage {
-                    sink.counted(usage, &FACTS.usage);
-                }
+                let Some(usage) = usage else { return };
+                let usage = self.turns.count(usage);
+                sink.merge_usage(Some(&usage), &FACTS.usage);
+                sink.counted(&usage, &FACTS.usage);
             }
             Event::Whole { content, reason, usage, facts } => {
                 note(facts, sink);

@@ -8,8 +8,13 @@ use crate::template::{Template, Token, Tokens};
 /// One event, borrowed from its frame.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event<'a> {
-    /// An event without content: `messageStart`, `initial-response`.
+    /// An event without content.
     Nothing,
+    /// `messageStart`.
+    MessageStart {
+        /// The role of the message: of an agent that runs at the provider, the results of its tools are a user's.
+        role: Option<Str<'a>>,
+    },
     /// `contentBlockStart`.
     BlockStart {
         /// The index of the block.
@@ -176,6 +181,7 @@ struct Members<'a> {
     content: Option<&'a str>,
     exception: Option<(Str<'a>, &'a str)>,
     error: bool,
+    role: Option<Str<'a>>,
     unread: Unread<'a>,
 }
 
@@ -211,6 +217,7 @@ impl<'a> Event<'a> {
                 Self::Beside(Box::new((self, unread.into_dropped())))
             }
             Self::Nothing
+            | Self::MessageStart { .. }
             | Self::MessageStop { .. }
             | Self::Metadata { .. }
             | Self::Whole { .. } => Self::Beside(Box::new((self, unread))),
@@ -266,7 +273,7 @@ impl<'a> Members<'a> {
                 self.error = true;
             }
             "error" => self.error |= reader.opt_raw()?.is_some(),
-            "role" => reader.ignore()?,
+            "role" => self.role = reader.filled_string()?,
             key => self.unread.fact(reader, key)?,
         }
         Ok(())
@@ -283,7 +290,7 @@ impl<'a> Members<'a> {
                 Event::BlockStart { index, start: self.start.unwrap_or("{}") }
             }
             Some(Name::BlockStop) => Event::BlockStop { index },
-            Some(Name::MessageStart) => Event::Nothing,
+            Some(Name::MessageStart) => Event::MessageStart { role: self.role },
             Some(Name::MessageStop) => Event::MessageStop { reason, facts },
             Some(Name::Metadata) => Event::Metadata { usage, facts },
             None => match self.exception {

@@ -35,6 +35,13 @@ pub(super) enum Item {
         member: Option<Texts>,
         held: usize,
     },
+    /// A message of an agent that the answering one started.  It is a provider part: its text is not that of the answer.
+    Agent {
+        begun: String,
+        /// The text so far, as the content of a JSON string.
+        said: String,
+        held: usize,
+    },
     /// The item is done, but lacks what the final object of the answer may have.
     Hollow(Hollow),
     /// The item was emitted completely; with the first part of a message.
@@ -121,7 +128,12 @@ pub(super) struct ItemMembers<'a> {
     has_ciphertext: bool,
     status: Option<Str<'a>>,
     role: Option<Str<'a>>,
+    /// The name of the agent whose item it is.
+    agent: Option<Str<'a>>,
 }
+
+/// The agent that answers.  Those that it starts have longer names.
+const ROOT: &str = "/root";
 
 /// The party that acts on an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,6 +164,13 @@ impl<'a> ItemMembers<'a> {
                 "encrypted_content" => found.has_ciphertext = reader.opt_raw()?.is_some(),
                 "status" => found.status = reader.opt_string()?,
                 "role" => found.role = reader.opt_string()?,
+                "agent" => reader.maybe_object(|reader, key| {
+                    match key {
+                        "agent_name" => found.agent = reader.filled_string()?,
+                        _ => reader.skip()?,
+                    }
+                    Ok(())
+                })?,
                 "environment" => reader.maybe_object(|reader, key| {
                     match key {
                         "type" => found.environment = reader.opt_string()?,
@@ -270,6 +289,11 @@ impl Item {
             Self::Call { call, is_whole: false }
         };
         match members.kind.map_or("", |kind| kind.raw) {
+            "message" if members.agent.is_some_and(|agent| agent.raw != ROOT) => {
+                let held = item.len();
+                let begun = if sink.take_state_bytes(held) { item } else { "{}" };
+                Self::Agent { begun: begun.to_owned(), said: String::new(), held }
+            }
             "message" if !members.is_of_caller() => {
                 let announced = Announced::of(members.id, item, sink);
                 Self::Message(Message::announced(announced, said_before))
@@ -309,7 +333,7 @@ impl Item {
     /// Return the kind of an item that was just opened.
     pub(super) fn kind(&self) -> ItemKind {
         match self {
-            Self::Message(_) => ItemKind::Message,
+            Self::Message(_) | Self::Agent { .. } => ItemKind::Message,
             Self::Reasoning(_) => ItemKind::Reasoning,
             Self::Call { .. } => ItemKind::Call,
             Self::Provider { .. } | Self::Hollow(_) | Self::Done(_) => ItemKind::Provider,
@@ -335,6 +359,12 @@ impl Item {
         match (self, content) {
             (Self::Message(message), Content::Text | Content::Refusal | Content::Transcript) => {
                 message.take(content, index, text, whole, sink);
+            }
+            (Self::Agent { said, held, .. }, Content::Text | Content::Refusal)
+                if !whole && sink.take_state_bytes(text.raw.len()) =>
+            {
+                *held += text.raw.len();
+                said.push_str(text.raw);
             }
             (Self::Reasoning(reasoning), Content::Summary | Content::Reasoning) => {
                 reasoning.take(content, index, text, whole, sink);
@@ -393,7 +423,7 @@ impl Item {
                 sink.end_call(*call, members.call_end());
                 Some(Hollow::Call(*call)).filter(|_| is_empty)
             }
-            Self::Provider { held, .. } => {
+            Self::Provider { held, .. } | Self::Agent { held, .. } => {
                 sink.give_back_state_bytes(*held);
                 if let Some(kind) = members.billed_kind() {
                     sink.billed_calls(kind, 1);
@@ -433,6 +463,13 @@ impl Item {
             && sink.has_no_args(*call)
         {
             sink.end_call(*call, CallEnd::Abandoned);
+        }
+        if let Self::Agent { begun, said, held } = self {
+            sink.give_back_state_bytes(*held);
+            let content = format!("[{{\"type\":\"output_text\",\"text\":\"{said}\"}}]");
+            let content = json::write_object(&[("content", content.as_str())]);
+            sink.provider_part(&json::merge_objects(begun, &content));
+            *self = Self::Done(None);
         }
         if let Self::Provider { begun, member, held } = self {
             sink.give_back_state_bytes(*held);

@@ -173,7 +173,8 @@ pub(super) fn read<'a>(
                 found.logprobs = (!logprobs.is_empty()).then(|| Box::new(logprobs));
             }
             "logprobs" => found.logprobs = Wanted::unread_logprobs(reader)?,
-            "sequence_number" | "annotation_index" => reader.ignore()?,
+            // The name of a call, which its item has.
+            "sequence_number" | "annotation_index" | "name" => reader.ignore()?,
             // A whole body is read later.
             _ if found.object.is_some() => reader.ignore()?,
             key => found.unread.fact(reader, key)?,

@@ -93,6 +93,8 @@ SDKS: Final[dict[str, Callable[[bytes], list[object]]]] = {
 LOST: Final = {
     "firebase__googleai.streaming-failure-recitation-no-content",
     "firebase__vertexai.streaming-failure-error-mid-stream",
+    "firebase__vertexai.streaming-failure-invalid-json",
+    "firebase__vertexai.streaming-success-image-invalid-safety-ratings",
     "pydantic-ai__groq.tool_use_failed_error_streaming.0",
     "pydantic-ai__groq.tool_use_failed_error_streaming_with_text.0",
     "ruby-llm__chat_with_extended_thinking_gpustack_qwen3_streams_thinking_content_when_available",
@@ -100,8 +102,8 @@ LOST: Final = {
 }
 """Recordings of which the objects of the SDK hold less.
 
-One has citations that the class of google-genai does not know. The others have an error event, for
-which the SDKs yield no object: they raise.
+Three have citations, ratings or other members that the classes of google-genai do not know. The
+others have an error event, for which the SDKs yield no object: they raise.
 """
 
 
@@ -125,11 +127,14 @@ def outcome(body: object, dialect: str) -> object:
 def settled(value: object, name: str = "") -> object:
     """Return a value without what the class of an SDK changes.
 
-    google-genai leaves out counts that it does not know, and reads the arguments of a call. An id
+    google-genai leaves out counts that it does not know, reads the arguments of a call and writes a
+    time in another form. An id
     that a protocol lacks is made for each fold.
     """
     if members := json_object(value):
         return {key: settled(member, key) for key, member in members.items() if key != "raw"}
+    if name == "createTime":
+        value = str(value).replace("+00:00", "Z")
     if name == "responseId" and UUID.fullmatch(str(value)):
         return ""
     if items := json_array(value):

@@ -187,13 +187,13 @@ def test_one_body_is_no_list_of_bodies(bodies: Any) -> None:  # noqa: ANN401 - t
         deltafold.fold_many(bodies, "openai-chat")
 
 
-@pytest.mark.parametrize("wrong", ["text", 5, None, [CHAT]])
+@pytest.mark.parametrize("wrong", [5, None, [CHAT]])
 def test_what_is_no_body_is_named(wrong: Any) -> None:  # noqa: ANN401 - the mistake
-    with pytest.raises(TypeError, match=r"^bodies\[1\] must be bytes, bytearray or memoryview"):
+    with pytest.raises(TypeError, match=r"^bodies\[1\] must be bytes, .* or str, not"):
         deltafold.fold_many([CHAT, wrong], "openai-chat")
-    with pytest.raises(TypeError, match=r"^body must be bytes, bytearray or memoryview"):
+    with pytest.raises(TypeError, match=r"^body must be bytes, .* or str, not"):
         deltafold.decode_response(wrong, "openai-chat")
-    with pytest.raises(TypeError, match=r"^first_bytes must be bytes, bytearray or memoryview"):
+    with pytest.raises(TypeError, match=r"^first_bytes must be bytes, .* or str, not"):
         deltafold.detect(wrong)
 
 

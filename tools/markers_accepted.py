@@ -241,6 +241,12 @@ ACCEPTED: Final = (
         "the number of each token, which its log probabilities have",
         sdk="together",
     ),
+    Row(
+        "openai-responses",
+        r"response\.function_call_arguments\.done:name",
+        "the item has the name",
+        sdk="openrouter",
+    ),
     Row("cohere-chat", r"message-end:id", "the first event has named the answer"),
     Row("cohere-chat", r"debug:prompt", "repeats the request"),
     Row("mistral", r"\w+:choices\[\]\..*tool_calls\[\]\.type", "the kind of a call"),

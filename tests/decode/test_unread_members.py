@@ -90,6 +90,41 @@ def test_a_fact_that_repeats_takes_its_room_once() -> None:
     assert unread(message) == []
 
 
+def test_a_value_without_room_replaces_the_earlier_one_by_its_name() -> None:
+    values = ["x", "y" * 20_000]
+    message = deltafold.fold(chat(*(said("w", tomorrow=each) for each in values)), "openai-chat")
+    assert facts(message) == {}
+    assert unread(message) == ["tomorrow"]
+
+
+@pytest.mark.parametrize("size", [1, 1_000_000])
+def test_the_last_feedback_on_a_prompt_counts(size: int) -> None:
+    rows = [{"category": "C", "probability": each} for each in ("LOW", "HIGH", "LOW")]
+    candidate: Wire = {"content": {"parts": [{"text": "w"}]}}
+    said_before = [
+        {"candidates": [candidate], "promptFeedback": {"safetyRatings": [one]}} for one in rows
+    ]
+    end: Wire = {"candidates": [{**candidate, "finishReason": "STOP"}]}
+    body = sse(*said_before, end)
+    fold = deltafold.Fold("gemini")
+    for at in range(0, len(body), size):
+        fold.feed(body[at : at + size])
+    fold.close()
+    assert facts(fold.message) == {"promptFeedback": {"safetyRatings": [rows[-1]]}}
+    assert fold.message.text == "wwww"
+
+
+def test_a_member_of_a_stray_delta_is_named_once() -> None:
+    begun: Wire = {"event_type": "step.start", "index": 0, "step": {"type": "thought"}}
+    delta: Wire = {"type": "text", "text": "w", "tomorrow": 1, "annotations": [{"type": "a"}]}
+    stray: Wire = {"event_type": "step.delta", "index": 0, "delta": delta}
+    end: Wire = {"id": "i", "model": "m", "status": "completed"}
+    body = sse(begun, stray, {"event_type": "interaction.completed", "interaction": end})
+    warnings = deltafold.fold(body, "gemini-interactions").meta.warnings
+    named = [one["message"] for one in warnings if one["code"] == "unread_member"]
+    assert named == ['the member "tomorrow" was not kept']
+
+
 @pytest.mark.parametrize("nothing", [None, "", [], {}])
 def test_what_says_nothing_is_no_fact(nothing: object) -> None:
     message = deltafold.fold(chat(said("w", tomorrow=nothing)), "openai-chat")

@@ -5,8 +5,8 @@ context that chooses a price, and the names of what nobody prices.
 
 Laws: the provider's record is read by the extractors of the list, which know modalities, lifetimes
 of cache entries and searches. A reading that contradicts the counts of the contract is not used,
-because those were corrected by the total that the provider states. Providers that bill other
-counts than those of the context are the exception.
+because the contract corrects its counts by the total that the provider states. Cohere and
+Perplexity are the exception: they bill other counts than the ones that the model read and wrote.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,17 +17,17 @@ from typing import Any, Final, cast
 from deltafold.contract.kinds import json_array, json_object
 from deltafold.contract.usage import Usage
 
-# Providers whose bill has other counts than the context: units without the parts that they insert
-# themselves, and reasoning and citations beside the completion. Source: docs.cohere.com, "How does
-# Cohere's pricing work", `billed_units`; docs.perplexity.ai, "Pricing: Sonar Deep Research" (read
-# 2026-11).
+# Providers that bill other counts than those of the contract. Cohere leaves out the tokens that it
+# inserts into the prompt; Perplexity adds reasoning and citations to the completion. Source:
+# docs.cohere.com, "How does Cohere's pricing work", `billed_units`; docs.perplexity.ai, "Pricing:
+# Sonar Deep Research" (read 2026-11).
 _BILLED_APART: Final = frozenset({"cohere", "perplexity"})
 
 # Extractors of other bodies than an answer's.
 _OTHER_FLAVORS: Final = frozenset({"embeddings", "images", "live", "ocr", "ocr_annotated"})
 
-# Tiers that cost more than the listed price. Without a price of the tier, the cost is a lower
-# bound; of a cheaper tier it is an upper one.
+# Tiers that cost more than the listed price. If the list has no price of such a tier, the cost is
+# a lower bound.
 _DEAR: Final = frozenset({"fast", "priority"})
 
 # Members of Anthropic's `server_tool_use` that cost no more than their tokens, or that the list

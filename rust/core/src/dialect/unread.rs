@@ -65,6 +65,14 @@ impl<'a> Unread<'a> {
         self.keep(reader, name, |_| Value::Dropped)
     }
 
+    /// Keep a fact that a reader of the dialect has read, too; `value` is JSON.
+    pub(super) fn add(&mut self, name: &str, value: &'a str) {
+        if !says_nothing(value) {
+            let value = Value::Fact(value);
+            self.0.get_or_insert_default().push(Member { name: name.into(), value });
+        }
+    }
+
     fn keep(
         &mut self,
         reader: &mut Reader<'a>,

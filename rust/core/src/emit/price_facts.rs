@@ -1,6 +1,7 @@
 //! `PriceFacts`: what sets the price of an answer and is not in its usage record.
 //!
-//! In: the service tier, the processing as a batch, and the calls of tools that the provider bills apart from tokens.  Out: members of the usage's details.
+//! In: the service tier, the processing as a batch, and the calls of tools that the provider bills apart from tokens.
+//! Out: members of the usage's details.
 
 use crate::json::ObjectWriter;
 

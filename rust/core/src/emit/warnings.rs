@@ -165,18 +165,24 @@ impl EmitterSink<'_> {
     /// facts together is named by a warning.
     #[cold]
     pub fn unknown_detail(&mut self, name: &str, value: &str) {
-        let known = self.emitter.late_details.iter().find(|(known, _)| known == name);
+        let at = self.emitter.late_details.iter().position(|(known, _)| known == name);
+        let known = at.and_then(|at| self.emitter.late_details.get(at));
         let held = known.map_or(0, |(_, old)| name.len() + old.len());
         let left = self.emitter.unknown_left.saturating_add(held);
         let bytes = name.len().saturating_add(value.len());
-        let is_known = known.is_some();
-        let has_room = is_known || self.emitter.late_details.len() < MAX_FACTS;
+        let has_room = at.is_some() || self.emitter.late_details.len() < MAX_FACTS;
         if has_room && name.len() <= MAX_NAME && bytes <= left {
             self.emitter.unknown_left = left - bytes;
-            self.late_detail(name, value);
-        } else {
-            self.warn_unread(name);
+            return self.late_detail(name, value);
         }
+        if let Some(at) = at {
+            // An earlier value is not the one that counts.
+            let (_, old) = self.emitter.late_details.remove(at);
+            self.give_back_state_bytes(old.len());
+            self.emitter.unknown_left = left;
+            self.emitter.has_changed_fact = true;
+        }
+        self.warn_unread(name);
     }
 
     /// Record a member that no rule knows of the content that an event brings.  Pieces of a text are not joined, because no rule

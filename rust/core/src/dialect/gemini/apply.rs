@@ -104,9 +104,6 @@ impl State {
             sink.warn_other_choices("candidates");
         }
         rare.unread.send(sink);
-        if let Some(feedback) = rare.feedback {
-            sink.late_detail("promptFeedback", feedback);
-        }
         if let Some(json) = rare.failed {
             if let Some(usage) = event.usage {
                 self.merge_usage(usage, sink);

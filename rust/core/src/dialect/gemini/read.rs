@@ -34,7 +34,7 @@ pub(super) struct RareMembers<'a> {
     pub(super) failed: Option<&'a str>,
     pub(super) block_reason: Option<Str<'a>>,
     pub(super) block_message: Option<Str<'a>>,
-    /// What the filters say of the prompt.
+    /// What the filters say of a prompt that they blocked.
     pub(super) feedback: Option<&'a str>,
     /// Facts of the answer that no rule knows.
     pub(super) unread: Unread<'a>,
@@ -152,7 +152,7 @@ impl<'a> Event<'a> {
             "responseId" | "response_id" => {
                 self.response_id = reader.id()?;
             }
-            "promptFeedback" | "prompt_feedback" => self.read_feedback(reader)?,
+            "promptFeedback" | "prompt_feedback" => self.read_feedback(reader, unread)?,
             "error" => {
                 if let Some(error) = reader.opt_raw()?.filter(|raw| !matches!(*raw, "\"\"" | "{}"))
                 {
@@ -164,7 +164,7 @@ impl<'a> Event<'a> {
         Ok(())
     }
 
-    fn read_feedback(&mut self, reader: &mut Reader<'a>) -> Result<()> {
+    fn read_feedback(&mut self, reader: &mut Reader<'a>, unread: &mut Unread<'a>) -> Result<()> {
         let start = reader.position();
         let (mut reason, mut message) = (None, None);
         reader.maybe_object(|reader, key| {
@@ -180,7 +180,8 @@ impl<'a> Event<'a> {
             Ok(())
         })?;
         let feedback = reader.since(start);
-        if !matches!(feedback, "{}" | "null") {
+        unread.add("promptFeedback", feedback);
+        if reason.is_some() {
             let rare = self.rare.get_or_insert_default();
             rare.feedback = Some(feedback);
             rare.block_reason = reason;

@@ -146,21 +146,8 @@ impl Step {
         (json, unread): (&str, &Unread<'_>),
         sink: &mut DeltaSink<'_>,
     ) -> bool {
-        let is_kept_whole = match self {
-            Self::Provider { .. } => true,
-            Self::Thought(_) => match kind {
-                "thought_summary" => delta.text.is_none(),
-                kind => matches!(kind, "image" | "audio" | "video" | "document"),
-            },
-            Self::Output(_) => match kind {
-                "image" => delta.data.is_none(),
-                kind => matches!(kind, "audio" | "video" | "document"),
-            },
-            Self::Call(_) => false,
-        };
-        if !is_kept_whole {
-            unread.send(sink);
-        }
+        // A part with the whole delta has its unknown members too.
+        let mut is_kept_whole = false;
         match (self, kind) {
             (Self::Output(part), "text" | "text_annotation_delta") => {
                 let part = opened(part, PartKind::Text, sink);
@@ -180,6 +167,7 @@ impl Step {
                     say(part, PartKind::Thinking, text, sink);
                 }
                 if delta.text.is_none() {
+                    is_kept_whole = true;
                     sink.provider_part(json);
                 } else if delta.annotations.is_some() {
                     // Thinking has no annotations.
@@ -188,6 +176,7 @@ impl Step {
             }
             // A medium in a thought is not part of the answer.
             (Self::Thought(_), "image" | "audio" | "video" | "document") => {
+                is_kept_whole = true;
                 sink.provider_part(json);
             }
             (step @ Self::Call(_), "function_call" | "arguments_delta") => step.call(delta, sink),
@@ -195,10 +184,16 @@ impl Step {
                 if let Some(part) = part.take() {
                     sink.end_part(part);
                 }
-                medium(kind, delta, json, sink);
+                is_kept_whole = !medium(kind, delta, json, sink);
             }
-            (Self::Provider { deltas, held, .. }, _) => hold(deltas, held, json.to_owned(), sink),
+            (Self::Provider { deltas, held, .. }, _) => {
+                is_kept_whole = true;
+                hold(deltas, held, json.to_owned(), sink);
+            }
             _ => return false,
+        }
+        if !is_kept_whole {
+            unread.send(sink);
         }
         true
     }
@@ -267,15 +262,15 @@ fn hold(deltas: &mut Vec<String>, held: &mut usize, json: String, sink: &mut Del
     }
 }
 
-/// Emit an image of the answer.  Other media, and images that are only linked, become provider parts.
-fn medium(kind: &str, delta: &Delta<'_>, json: &str, sink: &mut DeltaSink<'_>) {
-    match (kind, delta.data) {
-        ("image", Some(data)) => {
-            let mime_type = delta.mime_type.unwrap_or(Str::plain("image/*"));
-            sink.image_part(&mime_type.text(), ImageContent::Base64(&data.text()), None);
-        }
-        _ => sink.provider_part(json),
-    }
+/// Emit an image of the answer, and return true.  Other media, and images that are only linked, become provider parts.
+fn medium(kind: &str, delta: &Delta<'_>, json: &str, sink: &mut DeltaSink<'_>) -> bool {
+    let Some(data) = delta.data.filter(|_| kind == "image") else {
+        sink.provider_part(json);
+        return false;
+    };
+    let mime_type = delta.mime_type.unwrap_or(Str::plain("image/*"));
+    sink.image_part(&mime_type.text(), ImageContent::Base64(&data.text()), None);
+    true
 }
 
 /// Join a step and its deltas.  Strings and lists under the same name are concatenated; other values replace earlier ones.

@@ -156,9 +156,6 @@ impl State {
         }
         if let Some(rare) = &chunk.rare {
             self.lists(rare);
-            if let Some(fields) = rare.x_groq {
-                sink.late_detail("x_groq", fields);
-            }
             rare.unread.send(sink);
             if let Some(results) = rare.safeguard_results {
                 sink.late_detail("safeguard_results", results);

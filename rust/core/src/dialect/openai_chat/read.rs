@@ -62,7 +62,6 @@ pub(super) struct RareMembers<'a> {
     pub(super) search_results: Option<&'a str>,
     /// Verdicts of OpenRouter on the calls.
     pub(super) safeguard_results: Option<&'a str>,
-    pub(super) x_groq: Option<&'a str>,
     /// Facts of the answer that no rule knows.
     pub(super) unread: Unread<'a>,
     /// The first entry of a whole body that is not followed: its number and its message.
@@ -260,8 +259,7 @@ pub(super) fn read<'a>(
                     }
                     Ok(())
                 })?;
-                let raw = reader.since(start);
-                put(&mut chunk.rare, |rare| &mut rare.x_groq, Some(raw));
+                unread.add("x_groq", reader.since(start));
             }
             "timings" => put(&mut chunk.rare, |rare| &mut rare.timings, reader.opt_raw()?),
             // Some servers always send this member: an empty string or `false` means that there was no error.

@@ -88,6 +88,7 @@ _NAMES = {
         "Vendor",
         "load_model",
     ),
+    "deltafold.models.histories": ("HistoryMembers", "render_messages"),
     "deltafold.specs.output_schema": ("OutputSchema",),
     "deltafold.streams.bodies": ("Detection", "decode_response", "detect"),
     "deltafold.streams.choices": ("afold_choices", "fold_choices"),

@@ -219,6 +219,12 @@ from deltafold.models import (
     load_model as load_model,
 )
 from deltafold.models.adapters import *  # noqa: F403 - the names are there
+from deltafold.models.histories import (
+    HistoryMembers as HistoryMembers,
+)
+from deltafold.models.histories import (
+    render_messages as render_messages,
+)
 from deltafold.specs.output_schema import OutputSchema as OutputSchema
 from deltafold.streams.bodies import (
     Detection as Detection,
@@ -328,6 +334,7 @@ __all__: list[str] = [
     "FinishReason",
     "Fold",
     "Gaps",
+    "HistoryMembers",
     "Hooks",
     "ImagePart",
     "InternalError",
@@ -400,6 +407,7 @@ __all__: list[str] = [
     "migrate_config",
     "otel",
     "parse_request",
+    "render_messages",
     "rollouts",
     "stream",
     "target_names",

@@ -6,9 +6,11 @@ from typing import Annotated, Any
 import pytest
 from pydantic import BaseModel, Field, ValidationError
 
+import deltafold
 from deltafold import ToolSpec
 from deltafold.dialects import DIALECTS, dialect_of
 from deltafold.models import LocalConfig
+from deltafold.models.call_inputs import tools_of
 
 
 def plain(city: str, days: int = 1) -> str:
@@ -199,3 +201,61 @@ def test_a_specification_takes_the_names_of_json() -> None:
     assert ToolSpec.model_validate(spec.model_dump(by_alias=True)) == spec
     with pytest.raises(ValidationError, match="parameterschema"):
         ToolSpec.model_validate({"name": "weather", "parameterschema": schema})
+
+
+CITY: dict[str, object] = {"type": "object", "properties": {"city": {"type": "string"}}}
+FUNCTION = {"name": "weather", "description": "Tell.", "parameters": CITY}
+
+
+class Weather(BaseModel):
+    """Tell."""
+
+    city: str
+
+
+@pytest.mark.parametrize(
+    "tool",
+    [
+        {"type": "function", "function": FUNCTION},
+        {"type": "function", **FUNCTION},
+        FUNCTION,
+        {"name": "weather", "description": "Tell.", "input_schema": CITY},
+        {"type": "custom", "name": "weather", "description": "Tell.", "input_schema": CITY},
+        {"toolSpec": {"name": "weather", "description": "Tell.", "inputSchema": {"json": CITY}}},
+        {"functionDeclarations": [{**FUNCTION, "parametersJsonSchema": CITY}]},
+        {"name": "weather", "description": "Tell.", "parameter_schema": CITY},
+        {"name": "weather", "description": "Tell.", "parameterSchema": CITY},
+    ],
+)
+def test_the_tools_of_every_api_are_tools(tool: dict[str, object]) -> None:
+    (spec,) = tools_of([tool])
+    assert (spec.name, spec.description, spec.parameter_schema) == ("weather", "Tell.", CITY)
+
+
+def test_functions_and_classes_are_tools() -> None:
+    assert [spec.name for spec in tools_of([plain, Weather])] == ["plain", "Weather"]
+    assert tools_of([plain])[0] == ToolSpec.from_function(plain)
+    assert tools_of([Weather])[0] == ToolSpec.from_pydantic(Weather)
+
+
+def test_the_members_of_an_api_stay_with_its_tool() -> None:
+    mark = {"cache_control": {"type": "ephemeral"}}
+    (spec,) = tools_of([{"name": "weather", "input_schema": CITY, **mark}])
+    assert (spec.extra, spec.dialect) == (mark, "anthropic-messages")
+
+
+@pytest.mark.parametrize(
+    ("tool", "said"),
+    [
+        ({"type": "web_search_20250305", "name": "web_search"}, "provider_tools"),
+        ({"googleSearch": {}}, r"tool_specs\[0\] has no name, but googleSearch"),
+        ({}, "has no name, but nothing"),
+        ({"type": "function", "function": {}}, r"tool_specs\[0\], as a tool of openai-chat"),
+        (3, "must be a function.* not a int"),
+        (None, "not a NoneType"),
+        (print, "cannot be passed by name"),
+    ],
+)
+def test_what_is_no_tool_is_named(tool: Any, said: str) -> None:  # noqa: ANN401 - no tool
+    with pytest.raises((deltafold.MisuseError, ValueError), match=said):
+        tools_of([tool])

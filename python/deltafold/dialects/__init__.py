@@ -80,6 +80,8 @@ class Dialect:
         key_header: the header that carries an API key; "authorization" carries a bearer token.
         headers: further headers of each request that has a key or a token.
         path: path of a request below the vendor's address; "" if the path depends on the model.
+        history: the members of a request that hold the conversation, that of its messages first.
+        has_bytes: whether the SDK takes bytes where the JSON of a request has base64.
         capabilities: the capabilities that requests of this dialect can ask for.
         rules: the rules about histories that not all protocols have.
         mechanism: the mechanism that holds an answer to a schema, None without one.
@@ -94,6 +96,8 @@ class Dialect:
     key_header: str = "authorization"
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     path: str = ""
+    history: tuple[str, ...] = ("messages",)
+    has_bytes: bool = False
     capabilities: frozenset[Capability] = _ALL
     rules: frozenset[Rule] = frozenset()
     mechanism: Mechanism | None = None
@@ -128,6 +132,7 @@ class Dialect:
         *,
         stream: bool = True,
         vendors: "Collection[str]" = (),
+        is_excerpt: bool = False,
     ) -> "Rendered":
         """Render a request.
 
@@ -138,6 +143,7 @@ class Dialect:
             stream: whether the answer is streamed.
             vendors: names of the vendor that is called. The settings of an open model are fitted
                 to it at its own vendor alone.
+            is_excerpt: whether the messages are a part of a conversation that the caller has.
 
         Raises:
             MisuseError: a part names a local file, which must be read first.
@@ -160,11 +166,35 @@ class Dialect:
             stream=stream,
             identifiers=renderer.identifiers,
             notes=notes,
+            is_excerpt=is_excerpt,
         )
         body = renderer.body_of(rendering, config)
         if renderer.merges_extra_body:
             body |= config.extra_body
         return rendering.done(body)
+
+    def render_history(
+        self,
+        messages: "Sequence[Message]",
+        config: "ModelConfig",
+        *,
+        vendors: "Collection[str]" = (),
+        is_excerpt: bool = False,
+    ) -> "Rendered":
+        """Render the members of a request that hold a conversation, as the SDK takes them.
+
+        Arguments and errors are those of `render`.
+        """
+        from deltafold.dialects.rendered import NoteCode  # noqa: PLC0415 - see the head
+
+        rendered = self.render(messages, (), config, vendors=vendors, is_excerpt=is_excerpt)
+        body = {name: rendered.body[name] for name in self.history if name in rendered.body}
+        # boto3 alone encodes bytes by itself, and encodes the text of others once more.
+        if self.has_bytes:
+            body = self._module("render").with_bytes(body)
+        # A tool that is declared for the calls of the history is in no member of these.
+        notes = tuple(note for note in rendered.notes if note["code"] != NoteCode.TOOL_ADDED)
+        return rendered._replace(body=body, notes=notes)
 
     def request_path(self, config: "ModelConfig", *, stream: bool) -> str:
         """Return the path and query of a request below the vendor's address."""
@@ -241,6 +271,7 @@ DIALECTS: Final[Mapping[str, Dialect]] = {
             "AnthropicConfig",
             "anthropic",
             path="/v1/messages",
+            history=("messages", "system"),
             key_header="x-api-key",
             # The API requires a version, and this is the only one.
             headers={"anthropic-version": "2023-06-01"},
@@ -267,6 +298,7 @@ DIALECTS: Final[Mapping[str, Dialect]] = {
             "OpenAIResponsesConfig",
             "openai",
             path="/responses",
+            history=("input", "instructions"),
             rules=frozenset(
                 {Rule.PAIRED_SERVER_TOOLS, Rule.SIGNED_THINKING, Rule.REASONING_WITH_ITEMS}
             ),
@@ -277,6 +309,7 @@ DIALECTS: Final[Mapping[str, Dialect]] = {
             "GeminiConfig",
             "google",
             key_header="x-goog-api-key",
+            history=("contents", "systemInstruction", "continuationToken"),
             rules=frozenset({Rule.PAIRED_SERVER_TOOLS, Rule.SIGNED_THINKING, Rule.USER_FIRST}),
             mechanism=Mechanism(),
         ),
@@ -284,6 +317,8 @@ DIALECTS: Final[Mapping[str, Dialect]] = {
             "bedrock-converse",
             "BedrockConverseConfig",
             "bedrock",
+            history=("messages", "system"),
+            has_bytes=True,
             rules=frozenset(
                 {
                     Rule.PAIRED_SERVER_TOOLS,

@@ -133,6 +133,8 @@ class Rendering:
 
     Attributes:
         stream: whether the response is streamed.
+        is_excerpt: whether the messages are a part of a conversation that the caller has, so that
+            nothing is done to its first and its last turn.
     """
 
     def __init__(
@@ -145,12 +147,14 @@ class Rendering:
         stream: bool,
         identifiers: Identifiers,
         notes: Sequence[Object] = (),
+        is_excerpt: bool = False,
     ) -> None:
         self.dialect = dialect
         self.messages = messages
         self.tools = [tool for tool in tools if tool.dialect == dialect or not _is_withdrawn(tool)]
         self.config = config
         self.stream = stream
+        self.is_excerpt = is_excerpt
         self.model_id = config.model_id
         self._identifiers = identifiers
         self._notes = list(notes)

@@ -330,9 +330,10 @@ def alternating(
             spoken[-1].members |= members
         elif blocks:
             spoken.append(Speech(role, blocks, members))
-    if opening is not None and spoken and spoken[0].role == Role.ASSISTANT:
+    needs_opening = opening is not None and not rendering.is_excerpt
+    if needs_opening and spoken and spoken[0].role == Role.ASSISTANT:
         rendering.note(NoteCode.TURN_ADDED, "the first turn is the user's: one was added")
-        spoken.insert(0, Speech("user", [opening]))
+        spoken.insert(0, Speech("user", [cast("Object", opening)]))
     return spoken
 
 

@@ -12,7 +12,7 @@ read.
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Final, Self, cast
+from typing import TYPE_CHECKING, Annotated, Any, Final, Self, cast
 from uuid import UUID, uuid4
 
 from pydantic import (
@@ -36,7 +36,10 @@ from deltafold._core import (
     message_of_text,
     set_lazy_field,
 )
+from deltafold.contract.exceptions import MisuseError
 from deltafold.contract.kinds import FinishReason
+from deltafold.contract.log import LOGGER
+from deltafold.contract.names import RequestProtocol
 from deltafold.contract.usage import Usage
 from deltafold.contract.wire_models import WireModel, blueprint, make_lazy
 from deltafold.message.fallbacks import calls_before_fallback, served_calls
@@ -429,6 +432,61 @@ class Message(WireModel):
         meta = cast("dict[str, object]", content.pop("meta", {}))
         of_call = {"costUsd", "costSource", "costUnpriced", "durationMs", "timing"}
         return {**content, "meta": {key: meta[key] for key in meta.keys() - of_call}}
+
+    def to_api(
+        self,
+        protocol: RequestProtocol,
+        *,
+        model_id: str | None = None,
+        vendor: str | None = None,
+    ) -> list[Any]:
+        """Return the message as a protocol's API takes it: a list of dicts for an SDK's next call.
+
+        >>> message.to_api("openai-chat")
+        [{'role': 'assistant', 'content': 'Hello'}]
+
+        `messages += message.to_api("openai-chat")` continues a list of messages. It is a list
+        because protocols write one message as several items (calls of openai-responses, results of
+        openai-chat), or as none. State such as signatures goes to the model that wrote it alone.
+        Content that the protocol cannot express is left out or replaced by a text, with a warning
+        of the logger `deltafold`; `deltafold.render_messages` returns these notes.
+
+        Args:
+            protocol: the protocol of the request.
+            model_id: the model of the request; None is the model that wrote the message.
+            vendor: as in `deltafold.render_messages`.
+
+        Raises:
+            MisuseError: no request is rendered in this protocol; a system message is no message of
+                it; a result of gemini needs its call beside it; a part names a local file, which
+                must be read first.
+        """
+        # The root of the package is above all rooms, and loads the renderer when it is needed.
+        from deltafold import render_messages  # noqa: PLC0415 - see the line before
+
+        members = render_messages(self, protocol, model_id=model_id, vendor=vendor, excerpt=True)
+        messages, *apart = members
+        if apart:
+            raise MisuseError(
+                f"a {self.role} message is the member {apart[0]!r} of a request of {protocol}: "
+                "deltafold.render_messages(history, protocol) gives all members"
+            )
+        for note in members.notes:
+            LOGGER.warning("to_api(%r): %s", protocol, note["message"])
+        rendered: list[Any] = members[messages]
+        return rendered
+
+    @property
+    def __api_exclude__(self) -> object:
+        """Refuse to be sent as it is: the SDKs of OpenAI and Anthropic read this before they do.
+
+        Raises:
+            TypeError: always.
+        """
+        raise TypeError(
+            "an SDK sends no deltafold.Message: add message.to_api(protocol), such as "
+            "messages += message.to_api('openai-chat') or message.to_api('anthropic-messages')"
+        )
 
     def to_dict(self) -> dict[str, object]:
         """Return the wire form: JSON's own types, camelCase names."""

@@ -7,6 +7,7 @@ Laws: mistakes raise here, before anything is sent. Objects of the caller are no
 blocks of the Messages API are imported when a caller passes some.
 """
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -51,6 +52,16 @@ _OF_BLOCKS: Final = frozenset(
 _MARKS: Final = frozenset({"cache_control", "citations"})
 """Members of a text block that the Chat form has not."""
 
+_FORMS: Final[Mapping[str, str]] = {
+    "function": "openai-chat",
+    "custom": "openai-chat",
+    "input_schema": "anthropic-messages",
+    "toolSpec": "bedrock-converse",
+    "functionDeclarations": "gemini",
+    "function_declarations": "gemini",
+}
+"""Members by which the tools of the protocols are told apart; all others have a type."""
+
 MessageLike: TypeAlias = (
     "Message | UserMessage | AssistantMessage | Block | Mapping[str, object] | str"
 )
@@ -66,7 +77,8 @@ class HasSpec(Protocol):
         ...
 
 
-Tools: TypeAlias = Sequence[ToolSpec | HasSpec | Mapping[str, object]]
+ToolLike: TypeAlias = ToolSpec | HasSpec | Callable[..., object] | Mapping[str, object]
+Tools: TypeAlias = Sequence[ToolLike]
 SystemContent: TypeAlias = Sequence[str | TextPart | Mapping[str, object]]
 ToolChoiceLike: TypeAlias = ToolChoice | Literal["auto", "required", "none"]
 Repair: TypeAlias = Literal["none", "auto"]
@@ -329,10 +341,11 @@ def tools_of(tools: Tools | None) -> list[ToolSpec]:
     """Return the tools as tool specifications.
 
     Raises:
-        ValueError: a member is wrong.
-        MisuseError: two tools have the same name, which all providers refuse.
+        ValueError: a member is wrong; the error names the place of the tool.
+        MisuseError: two tools have the same name, which all providers refuse; a provider runs a
+            tool itself.
     """
-    specs = [_spec_of(tool) for tool in tools or ()]
+    specs = [spec for place, tool in enumerate(tools or ()) for spec in _specs_of(tool, place)]
     names: set[str] = set()
     for spec in specs:
         if spec.name in names:
@@ -341,11 +354,57 @@ def tools_of(tools: Tools | None) -> list[ToolSpec]:
     return specs
 
 
-def _spec_of(tool: ToolSpec | HasSpec | Mapping[str, object]) -> ToolSpec:
+def _specs_of(tool: ToolLike, place: int) -> Sequence[ToolSpec]:
     if isinstance(tool, ToolSpec):
-        return tool
-    to_spec = getattr(tool, "to_spec", None)
-    return ToolSpec.model_validate(tool if to_spec is None else to_spec())
+        return (tool,)
+    other: Any = tool
+    if isinstance(other, Mapping):
+        return _specs_of_json(cast("Mapping[str, object]", other), place)
+    to_spec = getattr(other, "to_spec", None)
+    if to_spec is not None:
+        return (ToolSpec.model_validate(to_spec()),)
+    if inspect.isclass(other) and issubclass(other, BaseModel):
+        return (ToolSpec.from_pydantic(other),)
+    if callable(tool):
+        return (ToolSpec.from_function(tool),)
+    raise MisuseError(
+        f"tool_specs[{place}] must be a function, a ToolSpec, a Tool or the JSON of a tool, "
+        f"not a {type(other).__qualname__}"
+    )
+
+
+def _specs_of_json(tool: Mapping[str, object], place: int) -> Sequence[ToolSpec]:
+    """Read a tool in our own form, or in that of a request of a provider."""
+    if "parameters" in tool and "type" not in tool:
+        tool = {"type": "function", "function": tool}
+    form = _form_of(tool)
+    if form is None and "name" in tool:
+        return (ToolSpec.model_validate(tool),)
+    if form is None:
+        raise MisuseError(
+            f"tool_specs[{place}] has no name, but {', '.join(tool) or 'nothing'}: a tool that the "
+            "provider runs by itself is the setting provider_tools=[...]"
+        )
+    body = {"toolConfig": {"tools": [tool]}} if form == "bedrock-converse" else {"tools": [tool]}
+    try:
+        specs = parse_request(body, form).tools
+    except ValueError as error:
+        raise ValueError(f"tool_specs[{place}], as a tool of {form}: {error}") from None
+    if not specs:
+        kind = tool.get("type", ", ".join(tool))
+        raise MisuseError(
+            f"tool_specs[{place}]: the provider runs {kind!r} by itself: pass it as the setting "
+            "provider_tools=[...]"
+        )
+    return specs
+
+
+def _form_of(tool: Mapping[str, object]) -> str | None:
+    """Return the protocol in whose form a tool is written, None for the form of a ToolSpec."""
+    found = next((form for member, form in _FORMS.items() if member in tool), None)
+    if found is not None or "type" not in tool:
+        return found
+    return "openai-responses"
 
 
 def schemas_of(tools: Sequence[ToolSpec]) -> dict[str, object]:

@@ -210,7 +210,7 @@ def _messages(turns: Sequence[Turn], rendering: Rendering) -> list[Object]:
             rendering.note(NoteCode.SYSTEM_AS_USER, "a system message has no turn of the user")
             spoken[place] = Speech("user", blocks_as_user(spoken[place].blocks))
             spoken[place - 1 : place + 2] = _joined(spoken[max(place - 1, 0) : place + 2])
-    if spoken and spoken[-1].role == "assistant":
+    if spoken and spoken[-1].role == "assistant" and not rendering.is_excerpt:
         _trim(spoken[-1].blocks)
     return [
         {"role": speech.role, "content": _results_first(speech.blocks), **speech.members}

@@ -2,11 +2,12 @@
 
 Laws: `system` is separate from the turns. Speakers alternate. The results of all calls of a turn go
 into the next user message, before all other blocks. Blank text is dropped. Bytes are base64 text,
-which is their form in JSON. The path names the model.
+which is their form in JSON, and bytes for boto3 (`with_bytes`). The path names the model.
 Source: the Converse reference (read 2026-11); the service model of botocore for formats, patterns
 and lengths; docs/protocols/bedrock-converse.md#request.
 """
 
+import binascii
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -88,6 +89,30 @@ IDENTIFIERS: Final = Identifiers(
     tool_names=partial(Aliases.of_names, "[a-zA-Z0-9_-]{1,64}", 64),
     call_ids=partial(Aliases.of_ids, "[a-zA-Z0-9_.:-]{1,64}"),
 )
+
+
+_BLOBS: Final = frozenset({"bytes", "redactedContent"})
+_OF_TOOLS: Final = frozenset({"input", "json"})
+"""Members with JSON of the caller's tools, in which no member is the API's."""
+
+
+def with_bytes(body: Object) -> Object:
+    """Return a body whose blobs are bytes, as boto3 takes them; it encodes a text once more."""
+    return {name: _with_bytes(name, value) for name, value in body.items()}
+
+
+def _with_bytes(name: str, value: object) -> object:
+    if isinstance(value, list):
+        return [_with_bytes("", item) for item in cast("list[object]", value)]
+    if isinstance(value, dict):
+        members = cast("Object", value)
+        return members if name in _OF_TOOLS else with_bytes(members)
+    if name not in _BLOBS or not isinstance(value, str):
+        return value
+    try:
+        return binascii.a2b_base64(value, strict_mode=True)
+    except binascii.Error:  # the service says what it does not take
+        return value
 
 
 def body_of(rendering: Rendering, config: BedrockConverseConfig) -> Object:

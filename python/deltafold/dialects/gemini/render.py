@@ -15,6 +15,7 @@ from functools import partial
 from typing import Final, cast
 from urllib.parse import quote
 
+from deltafold.contract.exceptions import MisuseError
 from deltafold.dialects import replay
 from deltafold.dialects.aliases import Aliases
 from deltafold.dialects.gemini.settings import OLD_MODEL, SETTINGS, GeminiConfig
@@ -96,7 +97,7 @@ def _continued(turns: list[Turn], rendering: Rendering) -> object:
     history of a later request has the pieces and no token.
     """
     token: object = None
-    while turns and turns[-1].role is Role.ASSISTANT:
+    while turns and turns[-1].role is Role.ASSISTANT and not rendering.is_excerpt:
         last = turns[-1].parts[-1:]
         found = [rendering.api_members(part, (CONTINUATION,)) for _, part in last]
         if not any(found):
@@ -271,10 +272,15 @@ def _call(
 
 
 def _response(result: ToolResultPart, place: Place, turn: Turn, rendering: Rendering) -> Object:
-    name = turn.call_names.get(result.tool_call_id, "unknown_tool")
+    name = turn.call_names.get(result.tool_call_id)
+    if name is None and rendering.is_excerpt:
+        raise MisuseError(
+            f"gemini names the tool of a result, and the call {result.tool_call_id!r} is not here: "
+            "deltafold.render_messages([answer, *results], 'gemini', excerpt=True) has both"
+        )
     response: Object = {
         "id": rendering.call_ids.of(result.tool_call_id),
-        "name": rendering.tool_names.of(name),
+        "name": rendering.tool_names.of(name or "unknown_tool"),
         "response": {},
     }
     media: list[Object] = []

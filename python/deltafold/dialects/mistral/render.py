@@ -55,7 +55,7 @@ def body_of(rendering: Rendering, config: MistralConfig) -> Object:
         assistant=lambda turn: _assistant(turn, rendering),
         results=lambda turn: _results(turn, rendering),
     )
-    if messages and messages[-1]["role"] == "assistant":
+    if messages and messages[-1]["role"] == "assistant" and not rendering.is_excerpt:
         messages[-1]["prefix"] = True
     body: Object = {"model": config.model_id, "messages": messages, "stream": rendering.stream}
     body |= given(

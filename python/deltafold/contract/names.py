@@ -1,0 +1,56 @@
+"""Names of protocols and of markup for type checkers, so that an editor shows a misspelled one.
+
+Law: the extension and the registry of requests have the same names; a test compares them.
+"""
+
+from typing import Literal, TypeAlias
+
+RequestProtocol: TypeAlias = Literal[
+    "anthropic-messages",
+    "bedrock-converse",
+    "cohere-chat",
+    "gemini",
+    "mistral",
+    "ollama",
+    "openai-chat",
+    "openai-responses",
+]
+"""Protocol that requests are rendered in and read from."""
+
+ProtocolName: TypeAlias = Literal[RequestProtocol, "bedrock-invoke", "gemini-interactions"]
+"""Protocol whose answers are read, a name of `deltafold.dialect_names()`."""
+
+TargetName: TypeAlias = Literal[
+    "ag-ui",
+    "ai-sdk",
+    "anthropic-messages",
+    "bedrock-converse",
+    "gemini",
+    "gemini-array",
+    "langchain",
+    "ollama",
+    "ollama-generate",
+    "openai-chat",
+    "openai-responses",
+]
+"""Protocol that answers are written in, a name of `deltafold.target_names()`."""
+
+MarkupName: TypeAlias = Literal[
+    "claude",
+    "cohere",
+    "deepseek",
+    "gemma",
+    "glm",
+    "harmony",
+    "hermes",
+    "kimi",
+    "lfm2",
+    "llama",
+    "minimax",
+    "mistral",
+    "olmo",
+    "qwen-json",
+    "qwen-xml",
+    "think",
+]
+"""Markup of reasoning and calls in plain text, a name of `deltafold.markup_names()`."""

@@ -582,3 +582,49 @@ def test_a_status_changes_along_the_table_alone() -> None:
         state.status = "done"  # type: ignore[assignment]  # what a caller may write
     state.status = RunStatus.PREPARING
     assert state.status is RunStatus.PREPARING
+
+
+def sent(server: ReplayServer) -> list[tuple[list[str], list[tuple[str, str]]]]:
+    """Return the names of the tools and the messages of each request."""
+    bodies: list[dict[str, Any]] = [json.loads(asked.body) for asked in server.requests]
+    return [
+        (
+            [tool["function"]["name"] for tool in body.get("tools", [])],
+            [(one["role"], one["content"]) for one in body["messages"]],
+        )
+        for body in bodies
+    ]
+
+
+def test_a_request_has_what_was_given_alone() -> None:
+    asked = ("user", "When?")
+    with ReplayServer() as server:
+        for tools, said in (([], None), ([tide], None), ([tide], "Be brief.")):
+            harness = Harness(server, [DONE])
+            Agent({}, tools, model=harness.model, instructions=said).run_sync("When?")
+        assert sent(server) == [
+            ([], [asked]),
+            (["tide"], [asked]),
+            (["tide"], [("system", "Be brief."), asked]),
+        ]
+
+
+def test_the_instructions_of_an_agent_hold_in_its_runs(tmp_path: Path) -> None:
+    answered = ("assistant", "High tide is at 17:42.")
+    with ReplayServer() as server:
+        for said in ("Be brief.", "Be long.", None):
+            with LogFile(tmp_path / "log.jsonl") as log:
+                model, state = Harness(server, [DONE]).model, AgentState(log)
+                Agent(model=model, state=state, instructions=said).run_sync("When?")
+        first, second, third = (messages for _, messages in sent(server))
+    asked = ("user", "When?")
+    assert first == [("system", "Be brief."), asked]
+    assert second == [("system", "Be long."), asked, answered, asked]
+    assert third == [*second, answered, asked]
+
+
+def test_a_state_without_a_notebook_says_so() -> None:
+    state = AgentState()
+    assert (state.memory_notebook_snapshot, state.system_instruction) == ("", "")
+    with pytest.raises(MisuseError, match=r"widgets=\[MemoryNotebookWidget\(\)\]"):
+        state.update_memory_notebook("lost")

@@ -255,7 +255,6 @@ def test_some_results_of_an_answer_are_covered_with_it() -> None:
             state.append_compaction("s", half)
     state.append_compaction("s", [answer.id, results.id])
     assert [message.role.value for message in to_messages(state.render_live_context())] == [
-        "system",
         "user",
         "user",
     ]

@@ -1,5 +1,6 @@
 """The examples of docs/agents.md run, over real HTTP."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -29,13 +30,20 @@ def test_the_examples_run(
         monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
         monkeypatch.setenv("OPENAI_API_KEY", "k")
         typed = answer("openai-responses", '{"place": "Brest", "hour": 17}')
-        server.queue(call, done, call, done, call, done, typed)
+        server.queue(call, done, done, call, done, call, done, done, typed)
         run_all()
-    assert len(EXAMPLES) == 4
+        bodies = [json.loads(asked.body) for asked in server.requests]
+    assert len(EXAMPLES) == 6
+    assert [[tool["name"] for tool in body["tools"]] for body in bodies] == [
+        *[["tide"]] * 7,
+        ["tide", "memory_notebook_replace"],
+        ["tide"],
+    ]
+    assert [body["input"][0]["role"] for body in bodies[1:4]] == ["user", "system", "user"]
     printed = capsys.readouterr().out
     assert printed.startswith("At 17:42. 140 ")
     assert "tide success\nAt 17:42." in printed
-    assert "awaiting_human ['tide']\nAt 17:42.\n17\n" in printed
+    assert "awaiting_human ['tide']\nAt 17:42.\n\n17\n" in printed
 
 
 def test_the_tables_name_every_event_and_every_setting() -> None:

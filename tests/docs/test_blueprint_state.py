@@ -295,7 +295,7 @@ class FullDisk(ConversationLog):
 
 
 def test_a_change_that_the_log_refuses_leaves_the_notebook_as_it_was() -> None:
-    state = AgentState(FullDisk())
+    state = AgentState.restore(FullDisk())
     with pytest.raises(OSError, match="widget"):
         state.update_memory_notebook("lost")
     with pytest.raises(OSError, match="no space for widget"):

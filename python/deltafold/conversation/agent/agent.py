@@ -68,9 +68,11 @@ class Agent(Generic[T]):
 
     Args:
         config: the settings; None takes the defaults.
-        tools: tools and functions.
+        tools: tools and functions; the model gets these, and the tools of the state's widgets.
+        instructions: the system message; None keeps that of the state, which has none by default.
         model: the model, or a router between models; None loads the model of the settings.
-        state: the conversation; None begins one. `AgentState.restore(LogFile(path))` continues one.
+        state: the conversation; None begins one. `AgentState(LogFile(path))` begins or continues
+            the one of a file.
         strategy: returns the strategy of an answer for the router, by its number from 1.
         approve: asked before a call that requires an approval. None ends the run with the status
             `awaiting_human`, and `resume` continues it, also in another process.
@@ -95,6 +97,7 @@ class Agent(Generic[T]):
         config: AgentConfig | Mapping[str, Any] | None = None,
         tools: Iterable[Tool | Callable[..., object]] = (),
         *,
+        instructions: str | None = None,
         model: Model[Any] | ProviderRouter | None = None,
         state: AgentState | None = None,
         strategy: Callable[[int], str | None] | None = None,
@@ -106,7 +109,8 @@ class Agent(Generic[T]):
         self.config = (
             config if isinstance(config, AgentConfig) else AgentConfig.model_validate(config or {})
         )
-        self.state = AgentState.create_default() if state is None else state
+        self.state = AgentState() if state is None else state
+        self._instructions = instructions
         self.run_state = RunState()
         self._strategy = strategy or _default_strategy
         self._turn = 0
@@ -230,6 +234,7 @@ class Agent(Generic[T]):
         log.run_id = self.run_state.begin(run_id)
 
         def prepare() -> int:
+            self._instruct()
             self._take_early_calls()
             calls = open_calls(log)
             if calls:
@@ -253,6 +258,7 @@ class Agent(Generic[T]):
             log.run_id = state.begin(log.run_id)
 
         def prepare() -> int:
+            self._instruct()
             self._take_early_calls()
             for call_id, is_approved in approvals.items():
                 stage = CallStage.APPROVED if is_approved else CallStage.REJECTED
@@ -349,6 +355,12 @@ class Agent(Generic[T]):
             deadline=deadline,
             answering=answering if self.config.loop.start_tools_early else None,
         )
+
+    def _instruct(self) -> None:
+        """Set the instructions of this agent, if the conversation has others."""
+        said = self._instructions
+        if said is not None and said != self.state.system_instruction:
+            self.state.set_system_instruction(said)
 
     def _take_early_calls(self) -> None:
         """Append the answer of calls that began before an interruption kept it from the log."""

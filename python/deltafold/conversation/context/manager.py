@@ -118,7 +118,7 @@ class ContextBuildResult:
     ['system']
 
     Attributes:
-        context: the instruction, followed by the selected entries of the history.
+        context: the instruction if there is one, followed by the selected entries of the history.
         update: the level of detail of each entry.
         compaction: the summary that was made and appended to the log, None if there is none.
         unused_summary: a summary of `compact` that is too long to help, and was not appended.
@@ -156,7 +156,7 @@ def context_of(
     state: AgentState, entries: Sequence[HistoryEntry], chosen: Levels
 ) -> list[ContextMessage]:
     """Return the instruction and entries at chosen levels."""
-    context: list[ContextMessage] = [state.instruction_message()]
+    context: list[ContextMessage] = [*state.instruction_messages()]
     for place, (entry, level) in enumerate(zip(entries, chosen.levels, strict=True)):
         if level is None:
             continue

@@ -101,8 +101,8 @@ class Plan:
         messages = aligned_messages(context)
         self.live_costs = [0 if one is None else counter.message(one) for one in messages]
         specs = [tool.to_spec() if isinstance(tool, Tool) else tool for tool in tools]
-        (instruction,) = shared_messages([state.instruction_message()])
-        self.fixed = counter.message(instruction) + counter.tools(specs)
+        instructions = shared_messages(state.instruction_messages())
+        self.fixed = sum(map(counter.message, instructions)) + counter.tools(specs)
 
     def levels(self, budget: int | None) -> Levels:
         """Choose the levels for a budget: request by request, as the conversation grew."""

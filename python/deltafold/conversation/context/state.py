@@ -62,24 +62,26 @@ _EMPTY_SCREEN: Final = "(empty)"
 
 
 class AgentState:
-    """One conversation of one agent; `create_default` makes it, and `restore` reads it from a log.
+    """One conversation of one agent, which it begins or continues.
 
-    >>> state = AgentState.create_default("Be brief.")
+    >>> state = AgentState()
     >>> state.append_model_input(ModelInputEntry(content_sections=sections))
     >>> messages = to_messages(state.render_live_context())
 
-    It is used by one thread at a time; whoever shares it locks it.
+    Nothing is in a request that nobody asked for: an instruction is set, and widgets are given.
+    `create_default` begins a conversation with an instruction and a memory notebook, and `restore`
+    continues it. It is used by one thread at a time; whoever shares it locks it.
 
     Args:
-        log: the log of the conversation. Widgets take the last state that it has of them.
-        widgets: widgets in addition to the memory notebook, which always exists.
+        log: the log of the conversation, such as `LogFile(path)`; None makes one in memory. Widgets
+            take the last state that it has of them.
+        widgets: the widgets, such as `MemoryNotebookWidget()`.
     """
 
-    def __init__(self, log: ConversationLog, widgets: Sequence[Widget] = ()) -> None:
+    def __init__(self, log: ConversationLog | None = None, widgets: Sequence[Widget] = ()) -> None:
+        log = ConversationLog() if log is None else log
         self._log = log
-        self._default = InstructionEntry(instruction=DEFAULT_INSTRUCTION)
-        self._memory_notebook = MemoryNotebookWidget()
-        self._widgets: tuple[Widget, ...] = (self._memory_notebook, *widgets)
+        self._widgets: tuple[Widget, ...] = tuple(widgets)
         self._has_screen = any(live_screen_of(entry) for entry in since_reset(log.entries))
         self._restore_widgets()
 
@@ -92,7 +94,7 @@ class AgentState:
         widgets: Sequence[Widget] = (),
         log: ConversationLog | None = None,
     ) -> Self:
-        """Begin a conversation.
+        """Begin a conversation with an instruction and a memory notebook.
 
         Args:
             system_instruction: the instruction; None or blank is `DEFAULT_INSTRUCTION`.
@@ -102,17 +104,18 @@ class AgentState:
         """
         blank = system_instruction is None or not system_instruction.strip()
         instruction = DEFAULT_INSTRUCTION if blank else system_instruction
-        state = cls(ConversationLog(clock=clock) if log is None else log, widgets)
+        log = ConversationLog(clock=clock) if log is None else log
+        state = cls(log, (MemoryNotebookWidget(), *widgets))
         state.set_system_instruction(instruction or DEFAULT_INSTRUCTION)
         return state
 
     @classmethod
     def restore(cls, log: ConversationLog, *, widgets: Sequence[Widget] = ()) -> Self:
-        """Continue the conversation of a log, with its instruction and the states of its widgets.
+        """Continue a conversation that `create_default` began.
 
         >>> state = AgentState.restore(LogFile("conversation.jsonl"))
         """
-        return cls(log, widgets)
+        return cls(log, (MemoryNotebookWidget(), *widgets))
 
     @property
     def log(self) -> ConversationLog:
@@ -121,8 +124,9 @@ class AgentState:
 
     @property
     def system_instruction(self) -> str:
-        """The instruction in force."""
-        return self._instruction().instruction
+        """The instruction in force, "" without one."""
+        entry = self._instruction()
+        return "" if entry is None else entry.instruction
 
     @property
     def history(self) -> Sequence[HistoryEntry]:
@@ -132,13 +136,23 @@ class AgentState:
 
     @property
     def memory_notebook_widget(self) -> MemoryNotebookWidget:
-        """The memory notebook."""
-        return self._memory_notebook
+        """The memory notebook.
+
+        Raises:
+            MisuseError: no widget is one.
+        """
+        for widget in self._widgets:
+            if isinstance(widget, MemoryNotebookWidget):
+                return widget
+        raise MisuseError(
+            "this conversation has no memory notebook: AgentState(widgets=[MemoryNotebookWidget()])"
+        )
 
     @property
     def memory_notebook_snapshot(self) -> str:
-        """The memory notebook's text."""
-        return self._memory_notebook.snapshot
+        """The memory notebook's text, "" without a notebook."""
+        notebooks = (one for one in self._widgets if isinstance(one, MemoryNotebookWidget))
+        return next((one.snapshot for one in notebooks), "")
 
     def append_model_input(self, entry: ModelInputEntry) -> ModelInputEntry:
         """Append an input with the live screen, and return the stored entry.
@@ -219,8 +233,12 @@ class AgentState:
         self._log.append(InstructionEntry(instruction=instruction))
 
     def update_memory_notebook(self, text: str | None) -> None:
-        """Replace the memory notebook on the host's behalf; None empties it."""
-        self._memory_notebook.replace_from_host(text, self._record)
+        """Replace the memory notebook on the host's behalf; None empties it.
+
+        Raises:
+            MisuseError: no widget is a memory notebook.
+        """
+        self.memory_notebook_widget.replace_from_host(text, self._record)
 
     def reset(self) -> None:
         """Forget the history and the states of the widgets; the instruction stays.
@@ -232,7 +250,7 @@ class AgentState:
         self._restore_widgets()
 
     def render_live_context(self) -> list[ContextMessage]:
-        """Return the context of the next call: the instruction, then all contextual entries.
+        """Return the context of the next call: the instruction if there is one, then all entries.
 
         The newest input or results are shown live, older ones as their summary, answers unchanged.
         """
@@ -242,16 +260,18 @@ class AgentState:
             context.append(shown(entry, detail))
             if isinstance(entry, ModelInputEntry | ToolResultsEntry):
                 detail = LevelOfDetail.SUMMARY
-        context.append(self.instruction_message())
+        context += self.instruction_messages()
         context.reverse()
         return context
 
-    def instruction_message(self) -> SystemMessage:
-        """Return the instruction in force as a context message, with the time of its change."""
+    def instruction_messages(self) -> list[SystemMessage]:
+        """Return the instruction in force as a context message, [] without one."""
         entry = self._instruction()
+        if entry is None:
+            return []
         if kept_message(entry) is not None:
-            return ShownInstruction(entry)
-        return SystemInstructionMessage(entry.instruction, entry.timestamp)
+            return [ShownInstruction(entry)]
+        return [SystemInstructionMessage(entry.instruction, entry.timestamp)]
 
     def messages_for(
         self, dialect: str, *, model_id: str | None = None, policy: RepairPolicy | None = None
@@ -311,7 +331,7 @@ class AgentState:
         in_force = self._instruction()
         return [entry for entry in visible(self._log.entries) if entry is not in_force]
 
-    def _instruction(self) -> InstructionEntry:
+    def _instruction(self) -> InstructionEntry | None:
         """Return the last instruction that was set, else the first system message."""
         first: InstructionEntry | None = None
         for entry in self._log.newest_first():
@@ -319,7 +339,7 @@ class AgentState:
                 if kept_message(entry) is None:
                     return entry
                 first = entry
-        return first or self._default
+        return first
 
     def _check_pairs(self, covered: set[UUID]) -> None:
         """Check that a summary replaces calls together with their results."""

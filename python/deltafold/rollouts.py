@@ -14,7 +14,7 @@ from array import array
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, Unpack, cast
 
 from deltafold.contract.foreign_text import well_formed
 from deltafold.contract.kinds import ErrorCode
@@ -23,6 +23,9 @@ from deltafold.errors.model_error import ModelError
 from deltafold.message.messages import Message
 from deltafold.models.base import Model
 from deltafold.models.call_inputs import Messages, Tools
+
+if TYPE_CHECKING:
+    from deltafold.models.setting_types import CallSettings
 
 __all__ = ["Trajectory", "collect"]
 
@@ -109,7 +112,7 @@ def collect(
     concurrency: int = 100,
     retries: int = 2,
     tools: Tools | None = None,
-    **params: Any,  # noqa: ANN401 - settings of the model
+    **params: Unpack["CallSettings"],
 ) -> AsyncGenerator[Trajectory]:
     """Ask a model for n answers to each prompt, and yield each answer when it ends.
 
@@ -143,10 +146,11 @@ def collect(
     for name, number in (("n", n), ("concurrency", concurrency)):
         if number < 1:
             raise ValueError(f"{name} must be at least 1 (got {number})")
+    given: dict[str, Any] = {**params}
     if model.dialect == "openai-chat":
-        params = {"logprobs": True, **params}
+        given = {"logprobs": True, **given}
     model.allow_connections(concurrency)
-    collecting = _Collecting(model, prompts, n, retries=retries, tools=tools, params=params)
+    collecting = _Collecting(model, prompts, n, retries=retries, tools=tools, params=given)
     return collecting.trajectories(concurrency)
 
 

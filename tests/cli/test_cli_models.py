@@ -4,6 +4,7 @@ import io
 import json
 import shutil
 import subprocess
+import sys
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -234,3 +235,12 @@ def test_serve_refuses_a_wrong_table_in_one_line(
 ) -> None:
     assert main(arguments) == 2
     assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("command", [["models"], ["completion", "bash"], ["--help"]])
+def test_a_reader_that_ends_first_ends_the_command(command: list[str]) -> None:
+    program = f"import sys; from deltafold.cli import main; sys.exit(main({command}))"
+    piped = f'"{sys.executable}" -c "{program}" | true; echo ${{PIPESTATUS[0]}}'
+    ended = subprocess.run(["/bin/bash", "-c", piped], capture_output=True, text=True, check=True)
+    assert ended.stderr == ""
+    assert ended.stdout.strip() in {"0", "141"}

@@ -109,7 +109,7 @@ def test_a_model_of_many_hosts_needs_its_vendor(name: str) -> None:
 def refused(name: str, status: int, error: dict[str, Any], **settings: Any) -> ModelError:  # noqa: ANN401 - settings
     transport = ReplayTransport(flat_out=True)
     transport.queue(Recording.error(status, {"error": error}))
-    given = {"base_url": "http://proxy.example/v1", **settings}
+    given: dict[str, Any] = {"base_url": "http://proxy.example/v1", **settings}
     with (
         load_model(name, api_key="k", client=transport, **given) as model,
         pytest.raises(ModelError) as caught,
@@ -123,9 +123,11 @@ def test_a_server_without_responses_is_named() -> None:
     assert error.hint is not None
     assert "load 'openai-chat/…'" in error.hint
     assert "specification='openai-chat'" in str(error)
-    assert refused("openai-chat/gpt-5.6-terra", 404, {"message": "Not Found"}).hint is None
+    chat = refused("openai-chat/gpt-5.6-terra", 404, {"message": "Not Found"})
+    assert "specification" not in str(chat)
     own = "https://api.openai.com/v1"
-    assert refused("openai/gpt-5.6-terra", 404, {"message": "?"}, base_url=own).hint is None
+    asked = refused("openai/gpt-5.6-terra", 404, {"message": "?"}, base_url=own)
+    assert asked.hint == f"the request went to {own}/responses"
 
 
 def test_a_model_that_is_shut_down_has_its_date_and_its_successor() -> None:

@@ -290,7 +290,7 @@ FAILURES: Final = {
     "no such host": body(
         b"", ErrorCode.CONNECTION_LOST, retryable=True, url="http://nowhere.invalid"
     ),
-    "no TLS": body(b"", ErrorCode.CONNECTION_LOST, retryable=True, url="https://{server}"),
+    "no TLS": body(b"", ErrorCode.CONNECTION_LOST, retryable=False, url="https://{server}"),
 }
 # Clients that send a request, each with its kind of concurrency.
 WAYS: Final = (

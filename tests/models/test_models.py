@@ -312,7 +312,7 @@ def test_an_unknown_setting_names_the_nearest_known_one() -> None:
         AnthropicModel(ModelConfig.model_validate({"model_id": "m", "max_token": 1}))
     model = OpenAIChatModel({"model_id": "m"})
     with pytest.raises(ValidationError, match="did you mean 'seed'"):
-        model.stream_sync("Hello", sed=1)
+        model.stream_sync("Hello", sed=1)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
     with pytest.raises(ValidationError, match="temperature"):
         model.update_config(temperature="hot")
 

@@ -241,7 +241,7 @@ def test_an_output_replaces_the_schema_of_the_settings() -> None:
 def test_a_message_in_place_of_an_error_has_no_output() -> None:
     model = model_of("openai-chat", "http://127.0.0.1:1")
     with model, pytest.raises(MisuseError, match="leave out on_error"):
-        model.send_message_sync("A dish.", on_error="message", output=Dish)
+        model.send_message_sync("A dish.", on_error="message", output=Dish)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
 
 
 def test_an_answer_that_is_continued_has_no_output() -> None:

@@ -1,7 +1,7 @@
-"""A connection that never comes about: no such host, nothing listens, an untrusted certificate.
+"""A connection that never comes about: no such host, nothing listens, no TLS, no trust.
 
-Each error has the reason, the address and the advice, through every client. Only an untrusted
-certificate is not retryable.
+Each error has the reason, the address and the advice, through every client. A server without TLS
+and an untrusted certificate are not retryable.
 """
 
 import socket
@@ -32,6 +32,7 @@ from deltafold import (
     ModelError,
     OpenAIChatModel,
 )
+from deltafold.testing import ReplayServer
 from mistral_class import Mistral
 
 KEY: Final[dict[str, Any]] = {"api_key": "k"}
@@ -151,6 +152,16 @@ def test_a_certificate_that_is_not_trusted_stays_so(way: str, untrusted: str) ->
     assert error.provider_code == "SSLCertVerificationError"
     assert "CERTIFICATE_VERIFY_FAILED" in error.message
     assert "the server's certificate is not trusted" in str(error)
+    assert "send the request again" not in str(error)
+
+
+@EVERY_WAY
+def test_a_server_without_tls_stays_so(way: str) -> None:
+    with ReplayServer() as server:
+        error = failure_of(way, server.url.replace("http://", "https://"))
+    assert (error.code, error.retryable) == (ErrorCode.CONNECTION_LOST, False)
+    assert error.provider_code == "SSLError"
+    assert "speaks no TLS" in str(error)
     assert "send the request again" not in str(error)
 
 

@@ -17,11 +17,16 @@ printed, a file has other types, or two recordings differ; 2, wrong usage.
 """
 
 import argparse
+import os
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Protocol, TypeAlias, cast
+from typing import Final, Protocol, TypeAlias, cast
 
 from deltafold import __version__, dialect_names, target_names
+
+_ENDED_BY_READER: Final = 141
+"""Exit code of a program that SIGPIPE ends, 128 and the number of the signal."""
 
 _Command: TypeAlias = Callable[[argparse.Namespace], int]
 
@@ -39,9 +44,19 @@ class _Commands(Protocol):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; returns its exit code."""
+    """Run the command; returns its exit code.
+
+    A reader that ends first, such as `head`, ends the command as it ends those of the system.
+    """
     arguments = make_parser().parse_args(argv)
-    return cast("_Command", arguments.run)(arguments)
+    try:
+        code = cast("_Command", arguments.run)(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Python flushes the stream once more when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _ENDED_BY_READER
+    return code
 
 
 def make_parser() -> argparse.ArgumentParser:

@@ -41,14 +41,33 @@ class CacheConfig(ShortRepr, LateModel):
     lifetime: Literal["5m", "1h"] | None = None
 
 
-# Arguments of a call, by the names that SDKs use for them.
-_ARGUMENTS: Final[Mapping[object, str]] = {
-    "tools": "tool_specs",
-    "functions": "tool_specs",
-    "system": "system_prompt",
-    "system_instruction": "system_prompt",
-    "instructions": "system_prompt",
+_IN_A_CALL: Final = "pass {} to stream() or send_message() (docs/models.md)"
+_OF_RETRIES: Final = (
+    "a Model sends nothing twice: retry while error.retryable (docs/how-to/retries.md), or set "
+    "loop.max_retries of an Agent"
+)
+_OF_TIMEOUTS: Final = "pass timeouts=deltafold.Timeouts(…), in seconds (docs/transports.md)"
+_OF_CLIENTS: Final = "pass client=, a client of httpx, httpx2, aiohttp or the SDK"
+
+_ELSEWHERE: Final[Mapping[object, str]] = {
+    **dict.fromkeys(("tools", "functions"), _IN_A_CALL.format("tool_specs")),
+    **dict.fromkeys(
+        ("system", "system_instruction", "instructions"), _IN_A_CALL.format("system_prompt")
+    ),
+    **dict.fromkeys(("max_retries", "num_retries", "retries"), _OF_RETRIES),
+    **dict.fromkeys(("request_timeout", "timeout"), _OF_TIMEOUTS),
+    **dict.fromkeys(("http_client", "http_async_client", "proxies", "proxy"), _OF_CLIENTS),
+    **dict.fromkeys(("api_base", "endpoint_url", "openai_api_base"), "pass base_url="),
+    **dict.fromkeys(("key", "openai_api_key", "token"), "pass api_key="),
+    **dict.fromkeys(("default_headers", "headers"), "pass extra_headers="),
+    **dict.fromkeys(("default_query", "query"), "pass extra_query="),
+    **dict.fromkeys(("callbacks", "event_hooks"), "pass hooks=deltafold.Hooks(…)"),
+    "n": "several answers are those of stream_choices() and deltafold.rollouts (docs/scale.md)",
+    "stream": "stream() streams, and send_message(…, stream=False) does not",
+    "response_format": "pass output= to send_message(), or output_schema (docs/models.md)",
+    "response_model": "pass output= to send_message() (docs/how-to/structured-output.md)",
 }
+"""What to write instead of names that SDKs and other libraries have for the same."""
 
 
 class ModelConfig(ShortRepr, LateModel):
@@ -103,10 +122,9 @@ class ModelConfig(ShortRepr, LateModel):
         if cls.model_config.get("extra") == "forbid" and isinstance(given, Mapping):
             for name in cast("Mapping[object, object]", given):
                 if name not in cls.model_fields:
-                    if name in _ARGUMENTS:
+                    if name in _ELSEWHERE:
                         raise ValueError(
-                            f"{cls.__name__} has no field {name!r}: pass {_ARGUMENTS[name]} to "
-                            "stream() or send_message() (docs/models.md)"
+                            f"{cls.__name__} has no field {name!r}: {_ELSEWHERE[name]}"
                         )
                     raise ValueError(
                         f"{cls.__name__} has no field {name!r}{cls._advice(str(name))}"

@@ -15,6 +15,7 @@ from typing import Final, cast
 DNS_FAILURE: Final = "gaierror"
 REFUSED: Final = "ConnectionRefusedError"
 UNTRUSTED: Final = "SSLCertVerificationError"
+NO_TLS: Final = "SSLError"
 
 _REASON_OF_CLASS: Final = {
     "gaierror": DNS_FAILURE,
@@ -23,6 +24,9 @@ _REASON_OF_CLASS: Final = {
     "ConnectionRefusedError": REFUSED,
     "SSLCertVerificationError": UNTRUSTED,
 }
+_NOT_TLS: Final = frozenset({"HTTP_REQUEST", "PACKET_LENGTH_TOO_LONG", "WRONG_VERSION_NUMBER"})
+"""`reason` of OpenSSL for a first record that is none of TLS, such as a line of HTTP."""
+
 _REFUSED_TEXT: Final = f"[Errno {errno.ECONNREFUSED}]"
 """In the text with which asyncio joins the failures of several addresses."""
 
@@ -32,7 +36,8 @@ class NoConnection:
     """The reason why a connection could not be made.
 
     Attributes:
-        reason: `DNS_FAILURE`, `REFUSED` or `UNTRUSTED`; each is the name of a built-in exception.
+        reason: `DNS_FAILURE`, `REFUSED`, `UNTRUSTED` or `NO_TLS`; each is the name of a built-in
+            exception.
         text: the text of the exception that has the reason.
     """
 
@@ -76,6 +81,8 @@ def _reason_of(exception: BaseException) -> str | None:
     for base in type(exception).__mro__:
         if base.__name__ in _REASON_OF_CLASS:
             return _REASON_OF_CLASS[base.__name__]
+    if getattr(exception, "reason", None) in _NOT_TLS:
+        return NO_TLS
     refused = isinstance(exception, OSError) and _REFUSED_TEXT in str(exception)
     return REFUSED if refused else None
 

@@ -18,7 +18,14 @@ from typing import Final, cast
 from deltafold import _core
 from deltafold.contract.foreign_text import well_formed
 from deltafold.contract.kinds import ErrorCode, json_array, json_object
-from deltafold.errors.causes import UNTRUSTED, NoConnection, address_of, causes, no_connection
+from deltafold.errors.causes import (
+    NO_TLS,
+    UNTRUSTED,
+    NoConnection,
+    address_of,
+    causes,
+    no_connection,
+)
 
 RETRYABLE: Final[Mapping[ErrorCode, bool]] = {
     ErrorCode.AUTHENTICATION: False,
@@ -253,8 +260,9 @@ def _of_no_connection(
         fields,
         code=ErrorCode.CONNECTION_LOST,
         message=message,
-        # A host name or a port may be back in a moment; a later try finds the same certificate.
-        retryable=found.reason != UNTRUSTED,
+        # A host name or a port may be back in a moment; a later try finds the same certificate, and
+        # the same server without TLS.
+        retryable=found.reason not in {UNTRUSTED, NO_TLS},
         provider_code=found.reason,
     )
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from deltafold.contract.exceptions import DeltafoldError
 from deltafold.contract.foreign_text import printable
 from deltafold.contract.kinds import ErrorCode
-from deltafold.errors.causes import DNS_FAILURE, REFUSED, UNTRUSTED
+from deltafold.errors.causes import DNS_FAILURE, NO_TLS, REFUSED, UNTRUSTED
 from deltafold.errors.mapper import RETRYABLE, ErrorFields
 from deltafold.message import data_types
 
@@ -51,6 +51,7 @@ _ADVICE: Final[Mapping[ErrorCode, str]] = {
 _ADVICE_OF_NO_CONNECTION: Final[Mapping[str, str]] = {
     DNS_FAILURE: "the host name does not resolve; check the base URL and the network's DNS",
     REFUSED: "nothing listens at this address; check the base URL, the port and the server",
+    NO_TLS: "this server speaks no TLS at this port; write http:// or another port",
     UNTRUSTED: "the server's certificate is not trusted; check the base URL and SSL_CERT_FILE",
 }
 """Advice by `provider_code`, for a connection that was not made."""

@@ -4,13 +4,15 @@ In: the refusal, and the call.  Out: a sentence that says what to do; None if no
 Source: the table of models (`model_table.json`).
 """
 
-from typing import Final
+from typing import Final, NamedTuple
+from urllib.parse import urlsplit
 
 from deltafold.contract.kinds import ErrorCode
 from deltafold.dialects.model_table import find_model
 from deltafold.dialects.settings import ModelConfig
 from deltafold.errors.model_error import ModelError
 from deltafold.models.vendors import VENDORS
+from deltafold.transports.secrets import shown_url
 
 _BAD_REQUEST: Final = 400
 _NO_SUCH_PATH: Final = frozenset({404, 405})
@@ -37,8 +39,25 @@ _SETTINGS: Final = frozenset(
 """Words of refusals that are about a setting which depends on the model."""
 
 
+class Asked(NamedTuple):
+    """Where a call was sent.
+
+    Attributes:
+        base_url: the address, "" if only an SDK has it.
+        path: the path below it.
+    """
+
+    base_url: str
+    path: str
+
+    @property
+    def url(self) -> str:
+        """The whole address without secrets, the path alone if only an SDK has the rest."""
+        return shown_url(f"{self.base_url.rstrip('/')}{self.path}") if self.base_url else self.path
+
+
 def advice_of(
-    error: ModelError, config: ModelConfig, dialect: str, vendor: str, base_url: str
+    error: ModelError, config: ModelConfig, dialect: str, vendor: str, asked: Asked
 ) -> str | None:
     """Return what to do about a refusal.
 
@@ -47,10 +66,10 @@ def advice_of(
         config: the settings of the call.
         dialect: the dialect of the call.
         vendor: name of the vendor.
-        base_url: the address that was called, "" if only an SDK has it.
+        asked: where the call was sent.
     """
     return _of_name(error, config) or (
-        _of_path(error, dialect, vendor, base_url)
+        _of_path(error, dialect, vendor, asked)
         if error.status in _NO_SUCH_PATH
         else _of_setting(error, config)
     )
@@ -68,18 +87,27 @@ def _of_name(error: ModelError, config: ModelConfig) -> str | None:
     return f"its vendor shuts {facts.name} down on {facts.retired}{instead}"
 
 
-def _of_path(error: ModelError, dialect: str, vendor: str, base_url: str) -> str | None:
-    """Say how to call a server of another vendor that lacks the protocol of its author."""
-    row = VENDORS.get(vendor)
-    own = None if row is None else row.addresses.get(dialect)
-    if row is None or dialect != row.thinking_dialect or base_url.rstrip("/") in {"", own}:
-        return None
+def _of_path(error: ModelError, dialect: str, vendor: str, asked: Asked) -> str | None:
+    """Name the address that was asked, and what is unusual about it."""
     if error.provider_code == "model_not_found":
         return None
-    return (
-        f"if this server has no {dialect}, load '{row.dialect}/…', or pass "
-        f"specification={row.dialect!r}"
-    )
+    row = VENDORS.get(vendor)
+    own = None if row is None else row.addresses.get(dialect)
+    said = f"the request went to {asked.url}"
+    if asked.base_url.rstrip("/") in {"", own}:
+        return said
+    given, path = urlsplit(asked.base_url).path.rstrip("/"), asked.path.partition("?")[0]
+    usual = urlsplit(own or "").path.rstrip("/")
+    if given.endswith(path):
+        said += f"; base_url ends before {path}"
+    elif usual and not given:
+        said += f"; base_url usually ends with {usual}"
+    if row is not None and dialect == row.thinking_dialect:
+        said += (
+            f"; if this server has no {dialect}, load '{row.dialect}/…', or pass "
+            f"specification={row.dialect!r}"
+        )
+    return said
 
 
 def _of_setting(error: ModelError, config: ModelConfig) -> str | None:

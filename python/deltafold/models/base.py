@@ -13,7 +13,7 @@ from collections.abc import AsyncGenerator, Mapping
 from copy import copy, deepcopy
 from functools import partial
 from types import NoneType
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self, TypeVar, Unpack, cast
 
 from deltafold._core import Decoder
 from deltafold.contract.exceptions import MisuseError
@@ -62,6 +62,7 @@ from deltafold.transports.timeouts import Timeouts
 
 if TYPE_CHECKING:
     from deltafold.models.output_request import OutputRequest
+    from deltafold.models.setting_types import CallSettings
     from deltafold.streams.options import ChoicesOptions, DecoderOptions
 
 _IMMUTABLE: Final = (str, int, float, NoneType)
@@ -484,7 +485,7 @@ class Model(Streaming, Generic[ConfigT]):
         messages: Messages,
         tool_specs: Tools | None = None,
         system_prompt: str | None = None,
-        **params: Any,  # noqa: ANN401 - as those of `stream`
+        **params: Unpack["CallSettings"],
     ) -> AsyncGenerator[EndedChoice]:
         """Start a call that asks for several answers, and yield each answer when it ends.
 

@@ -30,6 +30,10 @@ from deltafold.transports.requests import PreparedRequest
 if TYPE_CHECKING:
     from deltafold.blocks import AssistantMessage, Block, UserMessage
 
+_ROLES: Final = ("system", "developer", "user", "assistant", "tool", "function")
+
+_PARSES: Final = "deltafold.parse_request(body, dialect) reads the messages of a provider"
+
 _CHAT: Final = frozenset({"content", "tool_calls", "refusal", "reasoning_content"})
 """Members of the Chat form; a message has its role and at least one of these."""
 
@@ -208,9 +212,25 @@ def _messages(given: Iterable[object]) -> list[Message]:
     if all(isinstance(one, Message) for one in messages):  # the usual case
         return cast("list[Message]", messages)
     conversation: list[Message] = []
+    for place, message in enumerate(messages):
+        if isinstance(message, Mapping):
+            _check_role(cast("Mapping[str, object]", message), place)
     for read, run in groupby(enumerate(messages), lambda placed: _reader_of(placed[1])):
         conversation += read(list(run))
     return conversation
+
+
+def _check_role(message: Mapping[str, object], place: int) -> None:
+    """Check the role of a message; a block has a type instead.
+
+    Raises:
+        MisuseError: it is missing, or not one of those that the APIs know.
+    """
+    role = message.get("role")
+    if role in _ROLES or (role is None and "type" in message):
+        return
+    said = "has no role" if role is None else f"has the role {role!r}"
+    raise MisuseError(f"messages[{place}] {said}; the roles are {', '.join(_ROLES)}, and {_PARSES}")
 
 
 def _reader_of(message: object) -> Callable[[Placed], list[Message]]:
@@ -298,16 +318,15 @@ def _of_content(placed: Placed) -> list[Message]:
 def _of_chat(placed: Placed) -> list[Message]:
     """Read neighbours in the Chat form together: results belong to the calls before them."""
     places = f"messages[{placed[0][0]}:{placed[-1][0] + 1}]"
-    advice = "read the messages of a provider with deltafold.parse_request(body, dialect)"
     messages = [dict(cast("Mapping[str, object]", message)) for _, message in placed]
     try:
         # The parser of the dialect names each message by its place among these.
         parsed = parse_request({"messages": messages}, "openai-chat")
     except ValueError as error:
-        raise ValueError(f"{places} cannot be read as Chat messages: {error}; {advice}") from error
+        raise ValueError(f"{places} cannot be read as Chat messages: {error}; {_PARSES}") from error
     if parsed.notes:
         raise ValueError(
-            f"{places} cannot be read as Chat messages: {parsed.notes[0]['message']}; {advice}"
+            f"{places} cannot be read as Chat messages: {parsed.notes[0]['message']}; {_PARSES}"
         )
     return list(parsed.messages)
 

@@ -10,7 +10,7 @@ vendor, or a dialect that the vendor does not support, is an error that lists th
 import difflib
 from collections.abc import Collection
 from inspect import signature
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from deltafold.contract.exceptions import MisuseError
 from deltafold.dialects import DIALECTS
@@ -20,8 +20,13 @@ from deltafold.models.base import Model
 from deltafold.models.defaults import dialect_beside, usual_dialect, vendor_of
 from deltafold.models.vendors import VENDORS, Vendor, canonical_specification
 
+if TYPE_CHECKING:
+    from deltafold.models.setting_types import LoadSettings
 
-def load_model(name: str, *, specification: str | None = None, **settings: Any) -> Model[Any]:  # noqa: ANN401 - config fields and the arguments of Model
+
+def load_model(
+    name: str, *, specification: str | None = None, **settings: Unpack["LoadSettings"]
+) -> Model[Any]:
     """Make a Model by the name of a vendor and a model.
 
     >>> model = load_model("anthropic/claude-sonnet-5-5", max_tokens=1000)
@@ -53,7 +58,7 @@ def load_model(name: str, *, specification: str | None = None, **settings: Any) 
     dialect, _, markup = (specification or "").partition("+")
     vendor_name, _, model_id = name.partition("/")
     if vendor_name == "local" and model_id:
-        return _local(model_id, specification, markup, settings)
+        return _local(model_id, specification, markup, {**settings})
     vendor, model_id, protocol = _named(name)
     dialect = dialect or protocol or _usual(vendor, model_id, settings, settings.get("known_as"))
     if protocol is not None and dialect != protocol:
@@ -63,9 +68,10 @@ def load_model(name: str, *, specification: str | None = None, **settings: Any) 
         raise MisuseError(
             f"specification: {vendor.name} speaks {', '.join(vendor.addresses)}, not {dialect!r}"
         )
-    arguments = {key: settings.pop(key) for key in list(settings) if key in _MODEL_ARGUMENTS}
+    given: dict[str, Any] = {**settings}
+    arguments = {key: given.pop(key) for key in list(given) if key in _MODEL_ARGUMENTS}
     model: Model[Any] = adapter(
-        {"model_id": model_id, **settings}, vendor=vendor.name, markup=markup or None, **arguments
+        {"model_id": model_id, **given}, vendor=vendor.name, markup=markup or None, **arguments
     )
     return model
 
@@ -76,6 +82,7 @@ def _named(name: str) -> tuple[Vendor, str, str | None]:
     if not name or (slash and not model_id):
         raise MisuseError(f"name must be a vendor, a slash and a model, not {name!r}")
     if not slash or name.startswith("arn:"):
+        _refuse_colon(name)
         return vendor_of(name), name, None
     vendor = VENDORS.get(first)
     if vendor is not None:
@@ -87,6 +94,16 @@ def _named(name: str) -> tuple[Vendor, str, str | None]:
     near = difflib.get_close_matches(first, VENDORS, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(VENDORS)}"
     raise MisuseError(f"name: unknown vendor {first!r}{hint}")
+
+
+def _refuse_colon(name: str) -> None:
+    """Raise for a vendor before a colon, as pydantic-ai and langchain write it."""
+    vendor, colon, model_id = name.partition(":")
+    is_vendor = vendor in VENDORS or vendor in DIALECTS
+    if colon and model_id and is_vendor and find_model(name) is None:
+        raise MisuseError(
+            f"name: {name!r} has a colon behind the vendor; did you mean '{vendor}/{model_id}'?"
+        )
 
 
 def specification_beside(own: str, name: str, *, has_tools: bool, effort: str | None) -> str | None:

@@ -8,7 +8,7 @@ Law: a mistake of the caller raises at the call, before anything is sent.
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack, overload
 
 from deltafold.message.messages import Message
 from deltafold.models.call_inputs import (
@@ -29,10 +29,13 @@ from deltafold.streams.outputs import Output, P, T
 from deltafold.streams.readers import AsyncTee, Tee
 from deltafold.transports.http import ClientKind
 
-_Any: TypeAlias = Any
+if TYPE_CHECKING:
+    from deltafold.models.setting_types import CallSettings, OutputOptions
+
+_Rest: TypeAlias = "OutputOptions"
 _Tools: TypeAlias = Tools | None
 _Schema: TypeAlias = Mapping[str, object]
-# Short names, so that an overload fits on one line. The first overload lists the arguments.
+# Short names for the overloads. The first one lists the arguments.
 
 
 class Streaming(Messaging):
@@ -64,19 +67,34 @@ class Streaming(Messaging):
         continue_from: Message | None = None,
         notes: Notes = (),
         output: None = None,
-        **params: Any,  # noqa: ANN401 - fields of the configuration
+        **params: Unpack["CallSettings"],
     ) -> AsyncDeltaStream: ...
     @overload
     def stream(
-        self, messages: Messages, tool_specs: _Tools = None, *, output: Output[T, P], **rest: _Any
+        self,
+        messages: Messages,
+        tool_specs: _Tools = None,
+        *,
+        output: Output[T, P],
+        **rest: Unpack[_Rest],
     ) -> AsyncOutputStream[T, P]: ...
     @overload
     def stream(
-        self, messages: Messages, tool_specs: _Tools = None, *, output: type[T], **rest: _Any
+        self,
+        messages: Messages,
+        tool_specs: _Tools = None,
+        *,
+        output: type[T],
+        **rest: Unpack[_Rest],
     ) -> AsyncOutputStream[T]: ...
     @overload
     def stream(
-        self, messages: Messages, tool_specs: _Tools = None, *, output: _Schema, **rest: _Any
+        self,
+        messages: Messages,
+        tool_specs: _Tools = None,
+        *,
+        output: _Schema,
+        **rest: Unpack[_Rest],
     ) -> AsyncOutputStream[object]: ...
     def stream(
         self,
@@ -164,19 +182,34 @@ class Streaming(Messaging):
         continue_from: Message | None = None,
         notes: Notes = (),
         output: None = None,
-        **params: Any,  # noqa: ANN401 - fields of the configuration
+        **params: Unpack["CallSettings"],
     ) -> DeltaStream: ...
     @overload
     def stream_sync(
-        self, messages: Messages, tool_specs: _Tools = None, *, output: Output[T, P], **rest: _Any
+        self,
+        messages: Messages,
+        tool_specs: _Tools = None,
+        *,
+        output: Output[T, P],
+        **rest: Unpack[_Rest],
     ) -> OutputStream[T, P]: ...
     @overload
     def stream_sync(
-        self, messages: Messages, tool_specs: _Tools = None, *, output: type[T], **rest: _Any
+        self,
+        messages: Messages,
+        tool_specs: _Tools = None,
+        *,
+        output: type[T],
+        **rest: Unpack[_Rest],
     ) -> OutputStream[T]: ...
     @overload
     def stream_sync(
-        self, messages: Messages, tool_specs: _Tools = None, *, output: _Schema, **rest: _Any
+        self,
+        messages: Messages,
+        tool_specs: _Tools = None,
+        *,
+        output: _Schema,
+        **rest: Unpack[_Rest],
     ) -> OutputStream[object]: ...
     def stream_sync(
         self,

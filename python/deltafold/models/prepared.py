@@ -156,10 +156,11 @@ class Prepared(CallContext):
         """Return what to do about the failure of the call."""
         if error.status is None:
             return None
-        from deltafold.models.advice import advice_of  # noqa: PLC0415 - after a failure alone
+        from deltafold.models.advice import Asked, advice_of  # noqa: PLC0415 - after a failure alone
 
         address = self.caller.base_url or str(getattr(self.caller.client, "base_url", ""))
-        return advice_of(error, self.written.config, self.row.name, self.vendor, address)
+        asked = Asked(address, self.request.path)
+        return advice_of(error, self.written.config, self.row.name, self.vendor, asked)
 
     def begin(self) -> Observer | None:
         """Return the observer of the call; None if only its failure or its warnings count."""

@@ -10,7 +10,7 @@ keeps the received parts.
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping
 from types import TracebackType
-from typing import Any, Literal, Self, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, Unpack, overload
 
 from deltafold.contract.exceptions import MisuseError
 from deltafold.errors.model_error import ModelError
@@ -23,12 +23,15 @@ from deltafold.streams.outputs import Answer, Output, P, T
 from deltafold.streams.readers import AsyncTee, Tee
 from deltafold.transports.http import ClientKind
 
+if TYPE_CHECKING:
+    from deltafold.models.setting_types import OutputOptions, StreamOptions
+
 OnError: TypeAlias = Literal["raise", "message"]
 
-_Any: TypeAlias = Any
+_Rest: TypeAlias = "OutputOptions"
 _Tools: TypeAlias = Tools | None
 _Schema: TypeAlias = Mapping[str, object]
-# Short names, so that an overload fits on one line. The first overload lists the arguments.
+# Short names for the overloads. The first one lists the arguments.
 
 
 class Messaging(ABC):
@@ -53,19 +56,34 @@ class Messaging(ABC):
         stream: bool = True,
         on_error: OnError = "raise",
         output: None = None,
-        **options: Any,  # noqa: ANN401 - those of `Model.stream`
+        **options: Unpack["StreamOptions"],
     ) -> Message: ...
     @overload
     async def send_message(
-        self, messages: Messages, tool_specs: _Tools = None, *, output: Output[T, P], **rest: _Any
+        self,
+        messages: Messages,
+        tool_specs: _Tools = None,
+        *,
+        output: Output[T, P],
+        **rest: Unpack[_Rest],
     ) -> Answer[T]: ...
     @overload
     async def send_message(
-        self, messages: Messages, tool_specs: _Tools = None, *, output: type[T], **rest: _Any
+        self,
+        messages: Messages,
+        tool_specs: _Tools = None,
+        *,
+        output: type[T],
+        **rest: Unpack[_Rest],
     ) -> Answer[T]: ...
     @overload
     async def send_message(
-        self, messages: Messages, tool_specs: _Tools = None, *, output: _Schema, **rest: _Any
+        self,
+        messages: Messages,
+        tool_specs: _Tools = None,
+        *,
+        output: _Schema,
+        **rest: Unpack[_Rest],
     ) -> Answer[object]: ...
     async def send_message(
         self,
@@ -122,19 +140,34 @@ class Messaging(ABC):
         stream: bool = True,
         on_error: OnError = "raise",
         output: None = None,
-        **options: Any,  # noqa: ANN401 - those of `Model.stream_sync`
+        **options: Unpack["StreamOptions"],
     ) -> Message: ...
     @overload
     def send_message_sync(
-        self, messages: Messages, tool_specs: _Tools = None, *, output: Output[T, P], **rest: _Any
+        self,
+        messages: Messages,
+        tool_specs: _Tools = None,
+        *,
+        output: Output[T, P],
+        **rest: Unpack[_Rest],
     ) -> Answer[T]: ...
     @overload
     def send_message_sync(
-        self, messages: Messages, tool_specs: _Tools = None, *, output: type[T], **rest: _Any
+        self,
+        messages: Messages,
+        tool_specs: _Tools = None,
+        *,
+        output: type[T],
+        **rest: Unpack[_Rest],
     ) -> Answer[T]: ...
     @overload
     def send_message_sync(
-        self, messages: Messages, tool_specs: _Tools = None, *, output: _Schema, **rest: _Any
+        self,
+        messages: Messages,
+        tool_specs: _Tools = None,
+        *,
+        output: _Schema,
+        **rest: Unpack[_Rest],
     ) -> Answer[object]: ...
     def send_message_sync(
         self,
@@ -165,7 +198,7 @@ class Messaging(ABC):
         messages: Messages,
         tool_specs: Tools | None = None,
         system_prompt: str | None = None,
-        **options: Any,  # noqa: ANN401 - those of `Model.stream`
+        **options: Unpack["StreamOptions"],
     ) -> "AsyncEventStream":
         """Start a call whose answer is a stream of events: parts that start, grow and stop.
 
@@ -184,7 +217,7 @@ class Messaging(ABC):
         messages: Messages,
         tool_specs: Tools | None = None,
         system_prompt: str | None = None,
-        **options: Any,  # noqa: ANN401 - those of `Model.stream_sync`
+        **options: Unpack["StreamOptions"],
     ) -> "EventStream":
         """Start a call and wait for its events; otherwise as `stream_message`."""
         tee = options.pop("tee", None)

@@ -16,6 +16,7 @@ from deltafold.streams.mistakes import is_misuse
 from deltafold.streams.options import ChoicesOptions
 from deltafold.transports.addresses import dialect_of_address
 from deltafold.transports.responses import async_source_of, http_response, source_of
+from deltafold.transports.unready import refuse_unready
 
 _END: Final = object()
 
@@ -107,6 +108,8 @@ def fold_choices(
     messages = ChoiceMessages(dialect or dialect_of_address(body), options)
     # The bytes below an SDK's stream cost less than its objects.
     source = None if http_response(body) is body else source_of(body)
+    if source is None:
+        refuse_unready(body, "fold_choices")
     chunks = iter(body) if source is None else source.chunks
     try:
         while not messages.decoder.finished:

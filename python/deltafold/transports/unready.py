@@ -10,6 +10,8 @@ Python does not warn that it was never awaited.
 import json
 import sys
 from collections.abc import AsyncIterable, Awaitable, Coroutine, Iterable, Mapping
+from io import TextIOBase
+from os import PathLike
 from typing import Final, cast
 
 from deltafold.contract.exceptions import MisuseError
@@ -39,6 +41,7 @@ def refuse_unready(response: object, entry: str) -> None:
         MisuseError: the error names the object to pass instead.
     """
     name = type(response).__qualname__
+    _refuse_no_response(response, entry)
     if isinstance(response, Coroutine):
         cast("Coroutine[object, object, object]", response).close()
         raise MisuseError(
@@ -63,6 +66,19 @@ def refuse_unready(response: object, entry: str) -> None:
             raise MisuseError(
                 f"a {name} that was not entered: {keyword} … as response: {entry}(response)"
             )
+
+
+def _refuse_no_response(response: object, entry: str) -> None:
+    if response is None:
+        raise MisuseError(
+            f"None is no response: what was called for {entry}(…) returned nothing, such as a "
+            "function without return, or a mock without an answer"
+        )
+    name = type(response).__qualname__
+    if isinstance(response, PathLike):
+        raise MisuseError(f"a {name} is no body: pass its bytes, path.read_bytes()")
+    if isinstance(response, TextIOBase):
+        raise MisuseError(f"a {name} gives text: open the file with mode 'rb'")
 
 
 def is_mocked_iterator(response: object) -> bool:
@@ -105,16 +121,28 @@ def _has_status(response: object) -> bool:
 
 
 def refuse_begun(response: object, entry: str) -> None:
-    """Raise for an HTTP response that was read in part.
+    """Raise for an HTTP response that was read in part, or closed before it was read.
 
     Raises:
-        MisuseError: the rest would be half a message.
+        MisuseError: the rest would be half a message, or there is none.
     """
+    if _was_closed(response):
+        raise MisuseError(
+            f"this {type(response).__qualname__} was closed before {entry}() read it: pass it "
+            "while it is open, inside of its with block"
+        )
     if _was_begun(response):
         raise MisuseError(
             f"a part of this {type(response).__qualname__} was read already, and the rest is half "
             f"a message: pass it to {entry}() before anything reads it"
         )
+
+
+def _was_closed(response: object) -> bool:
+    """Return whether a response of httpx was closed without its content."""
+    if not hasattr(response, "is_stream_consumed") or hasattr(response, "_content"):
+        return False
+    return getattr(response, "is_closed", False) is True
 
 
 def _was_begun(response: object) -> bool:

@@ -137,7 +137,8 @@ check-wheels: .venv-wheels/ready $(PROFILE) $(ABI3_PROFILE) ## release wheels fo
 check-release: .venv-release/ready .venv-release/bin/actionlint $(WHEEL) ## the workflows by actionlint and zizmor, and a dry run of the release (needs go)
 	.venv-release/bin/actionlint
 	.venv-release/bin/zizmor --offline --no-progress .github
-	.venv-release/bin/python tools/release_check.py
+	.venv-build/bin/maturin sdist --out dist
+	.venv-release/bin/python tools/release_check.py --tag v$$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
 
 check-newcomer: .venv-test/installed ## times the way from an empty folder to a streamed answer: venv, pip install, README's first program (needs a package index)
 	.venv-test/bin/python tools/newcomer.py

@@ -1,11 +1,12 @@
 """Checks that a release would succeed, as far as this machine can know.
 
-In: the tree, the wheels in `dist/`, and optionally the tag of the release.  Out: a line for each
-finding; exit code 1 when there is one.
+In: the tree, the wheels and the sdist in `dist/`, and optionally the tag of the release.  Out: a
+line for each finding; exit code 1 when there is one.
 
 Laws: the tag is `v` and the version in Cargo.toml. The changelog has a section for the version of a
 tag; without a tag, changes under `[Unreleased]` are enough. Each wheel has a list of its crates.
-The workflow publishes by trusted publishing, without a password, and with attestations.
+Wheels and sdist have this version, the project's addresses, its licence and its README. The
+workflow publishes by trusted publishing, without a password, and with attestations.
 
 usage: tools/release_check.py [--tag v1.2.3]
 """
@@ -13,7 +14,9 @@ usage: tools/release_check.py [--tag v1.2.3]
 import argparse
 import re
 import sys
+import tarfile
 import tomllib
+import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, cast
@@ -35,6 +38,11 @@ def main() -> int:
         *changelog_findings((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), version, tag),
         *publish_findings((ROOT / ".github/workflows/release.yml").read_text(encoding="utf-8")),
         *sbom_findings((ROOT / "dist").glob("*.whl")),
+        *(
+            finding
+            for archive in sorted((ROOT / "dist").iterdir())
+            for finding in metadata_findings(archive, version)
+        ),
     ]
     for line in found:
         print(line)
@@ -86,6 +94,43 @@ def sbom_findings(wheels: Iterable[Path]) -> list[str]:
         for wheel in wheels
         if not has_sbom(wheel)
     ]
+
+
+def metadata_findings(archive: Path, version: str) -> list[str]:
+    """Compare the metadata of a wheel or an sdist with what an index shows of a project."""
+    text = _metadata_of(archive)
+    if text is None:
+        return []
+    head, _, description = text.partition("\n\n")
+    found = [
+        f"{archive.name}: its metadata has no `{line}`"
+        for line in (
+            f"Version: {version}",
+            "License-Expression: MIT",
+            "License-File: LICENSE",
+            "Description-Content-Type: text/markdown",
+            *(f"Project-URL: {name}," for name in ("Homepage", "Documentation", "Changelog")),
+        )
+        if not any(one.startswith(line) for one in head.splitlines())
+    ]
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    if description.strip() != readme.strip():
+        found.append(f"{archive.name}: its description is not README.md")
+    return found
+
+
+def _metadata_of(archive: Path) -> str | None:
+    """Return the metadata of a wheel or an sdist, None for another file."""
+    if archive.suffix == ".whl":
+        with zipfile.ZipFile(archive) as wheel:
+            (name,) = (one for one in wheel.namelist() if one.endswith(".dist-info/METADATA"))
+            return wheel.read(name).decode()
+    if archive.name.endswith(".tar.gz"):
+        with tarfile.open(archive) as sdist:
+            (info,) = (one for one in sdist.getnames() if one.endswith("/PKG-INFO"))
+            member = sdist.extractfile(info)
+            return None if member is None else member.read().decode()
+    return None
 
 
 if __name__ == "__main__":

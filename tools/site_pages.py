@@ -1,7 +1,7 @@
 """Hooks of mkdocs: pages that are files of the repository's root, and a site without other hosts.
 
-In: the files of docs/, the rendered pages.  Out: the same, and one page for each file of `PAGES`,
-whose links point to the pages.
+In: the files of docs/, the rendered pages.  Out: the same, one page for each file of `PAGES`, whose
+links point to the pages, and the list of all pages for language models (`tools/llms.py`).
 
 Laws: no page loads a script, a style, a font or an image of another host; the build fails if one
 does. A text is kept once, where the hosts of repositories look for it. The second word of a fence
@@ -10,6 +10,7 @@ Source: https://www.mkdocs.org/dev-guide/plugins/#events
 """
 
 import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -17,10 +18,17 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 from mkdocs.utils import get_relative_url
 
+sys.path.insert(0, str(Path(__file__).parent))  # mkdocs loads a hook as a file
+import llms
+
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
     from mkdocs.structure.files import Files
+    from mkdocs.structure.nav import Navigation
     from mkdocs.structure.pages import Page
+
+_SHOWN: "list[tuple[str, Page]]" = []
+"""Each page of the navigation with its section, in order; `on_nav` fills it."""
 
 PAGES: Final = {
     "changelog.md": "CHANGELOG.md",
@@ -55,6 +63,29 @@ def on_files(files: "Files", config: "MkDocsConfig") -> "Files":
     for page, file in PAGES.items():
         files.append(File.generated(config, page, content=page_of(file, root)))
     return files
+
+
+def on_nav(nav: "Navigation", **_: object) -> "Navigation":
+    """Remember the pages in the order of the navigation."""
+    _SHOWN.clear()
+    for page in nav.pages:
+        top = page.ancestors[-1] if page.ancestors else None
+        _SHOWN.append((str(top.title) if top is not None else "Start", page))
+    return nav
+
+
+def on_post_build(config: "MkDocsConfig", **_: object) -> None:
+    """Write llms.txt and llms-full.txt of the pages."""
+    pages = [
+        llms.Page(section, str(page.title), page.url, page.markdown or "")
+        for section, page in _SHOWN
+    ]
+    name, summary = config.site_name, config.site_description or ""
+    for file, text in (
+        ("llms.txt", llms.listed(name, summary, pages)),
+        ("llms-full.txt", llms.whole(name, summary, pages)),
+    ):
+        Path(config.site_dir, file).write_text(text, encoding="utf-8")
 
 
 def on_page_markdown(markdown: str, **_: object) -> str:

@@ -1,5 +1,7 @@
 """The tools of a release: its findings, the reports about wheels, and the bounds of extras."""
 
+import io
+import tarfile
 import zipfile
 from pathlib import Path
 from typing import Final
@@ -100,3 +102,40 @@ def test_every_extra_has_a_suite_or_a_reason_and_every_suite_its_files() -> None
         assert all((ROOT / path).is_file() for path in suite.tests)
         for extra in suite.extras:
             extras.pinned(table[extra])
+
+
+METADATA: Final = (
+    "Metadata-Version: 2.4\nName: deltafold\nVersion: 1.0.0\nLicense-File: LICENSE\n"
+    "License-Expression: MIT\nDescription-Content-Type: text/markdown; charset=UTF-8\n"
+    "Project-URL: Homepage, https://example.com\nProject-URL: Documentation, https://example.com\n"
+    "Project-URL: Changelog, https://example.com\n\n"
+    f"{(ROOT / 'README.md').read_text(encoding='utf-8')}"
+)
+
+
+def archives(folder: Path, metadata: str) -> tuple[Path, Path]:
+    """Write a wheel and an sdist with this metadata."""
+    wheel, sdist = folder / "deltafold-1.0.0-py3-none-any.whl", folder / "deltafold-1.0.0.tar.gz"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("deltafold-1.0.0.dist-info/METADATA", metadata)
+    with tarfile.open(sdist, "w:gz") as archive:
+        member = tarfile.TarInfo("deltafold-1.0.0/PKG-INFO")
+        member.size = len(metadata.encode())
+        archive.addfile(member, io.BytesIO(metadata.encode()))
+    return wheel, sdist
+
+
+def test_the_metadata_of_a_release_is_whole(tmp_path: Path) -> None:
+    for archive in archives(tmp_path, METADATA):
+        assert release_check.metadata_findings(archive, "1.0.0") == []
+        assert len(release_check.metadata_findings(archive, "1.0.1")) == 1
+
+
+@pytest.mark.parametrize(
+    "lost",
+    ["License-Expression: MIT\n", "Project-URL: Changelog, https://example.com\n", "# deltafold"],
+)
+def test_metadata_that_lacks_something_is_a_finding(tmp_path: Path, lost: str) -> None:
+    assert lost in METADATA
+    for archive in archives(tmp_path, METADATA.replace(lost, "", 1)):
+        assert len(release_check.metadata_findings(archive, "1.0.0")) == 1

@@ -165,8 +165,8 @@ def forget(names: dict[str, Any]) -> None:
 class AnyProvider(ReplayServer):
     """Answers any request: with a tool call, with JSON that follows a schema, or with text.
 
-    A queued recording takes precedence. As OpenAI does, it sends usage in a stream of Chat only to a
-    request that asks for it, and to none if `counts` is False.
+    A queued recording takes precedence. As OpenAI does, it sends usage in a stream of Chat only to
+    a request that asks for it, and to none if `counts` is False.
     """
 
     counts = True
@@ -179,7 +179,8 @@ class AnyProvider(ReplayServer):
         body: Any = request.json()
         dialect = _dialect_of(request.path)
         made = self._made(dialect, body)
-        asks = (body.get("stream_options") or {}).get("include_usage")
+        options: dict[str, Any] = body.get("stream_options") or {}
+        asks = options.get("include_usage")
         if dialect != "openai-chat" or (asks and self.counts):
             return made
         return Recording.of(without_usage(made.body))

@@ -53,6 +53,37 @@ def test_the_python_blocks_of_a_page_run(
             forget(names)
 
 
+READING_USAGE: Final = [
+    page
+    for page in pages()
+    if page not in RUN_ELSEWHERE and any("usage" in block.code for block in python_of(page))
+]
+
+
+@pytest.mark.parametrize("page", READING_USAGE)
+def test_the_python_blocks_of_a_page_run_without_usage(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with AnyProvider() as server:
+        server.counts = False
+        names = surround(tmp_path, server, monkeypatch, counts=False)
+        names["server"] = server
+        run_page(page, names)
+        if server.open_connections:
+            forget(names)
+
+
+def test_programs_that_read_the_usage_of_chat_ask_for_it() -> None:
+    for page in READING_USAGE:
+        for block in python_of(page):
+            if ".usage" not in block.code:
+                continue
+            for call in ast.walk(ast.parse(block.code)):
+                if isinstance(call, ast.Call) and "completions.create" in ast.unparse(call.func):
+                    given = {keyword.arg for keyword in call.keywords}
+                    assert "stream" not in given or "stream_options" in given, (page, block.line)
+
+
 def test_the_blocks_that_are_not_run_are_counted() -> None:
     counted: dict[str, int] = {}
     for block in BLOCKS:

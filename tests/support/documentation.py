@@ -165,8 +165,11 @@ def forget(names: dict[str, Any]) -> None:
 class AnyProvider(ReplayServer):
     """Answers any request: with a tool call, with JSON that follows a schema, or with text.
 
-    A queued recording takes precedence.
+    A queued recording takes precedence. As OpenAI does, it sends usage in a stream of Chat only to
+    a request that asks for it, and to none if `counts` is False.
     """
+
+    counts = True
 
     def answer_to(self, request: Request) -> Recording:
         """Make the answer in the protocol of the path."""
@@ -175,11 +178,26 @@ class AnyProvider(ReplayServer):
         self.requests.append(request)
         body: Any = request.json()
         dialect = _dialect_of(request.path)
+        made = self._made(dialect, body)
+        options: dict[str, Any] = body.get("stream_options") or {}
+        asks = options.get("include_usage")
+        if dialect != "openai-chat" or (asks and self.counts):
+            return made
+        return Recording.of(without_usage(made.body))
+
+    def _made(self, dialect: str, body: Any) -> Recording:  # noqa: ANN401 - JSON
         schema = _output_schema(body)
         if schema is not None:
             return answer(dialect, *_pieces(json.dumps(value_of(schema))))
         call = _call(body)
         return answer(dialect, call) if call is not None else answer(dialect, "At ", "17:42.")
+
+
+def without_usage(body: bytes) -> bytes:
+    """Return a stream of Chat without its record of usage."""
+    return b"".join(
+        event + b"\n\n" for event in body.split(b"\n\n") if event and b'"usage":{' not in event
+    )
 
 
 def _pieces(text: str) -> Iterator[str]:
@@ -236,9 +254,20 @@ def value_of(schema: Mapping[str, Any], whole: Mapping[str, Any] | None = None) 
     return scalars.get(kind, schema.get("enum", ["Brest"])[0])
 
 
-def surround(folder: Path, server: ReplayServer, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """Write the files, set the keys and addresses, and return the names that blocks may use."""
+def surround(
+    folder: Path, server: ReplayServer, monkeypatch: pytest.MonkeyPatch, *, counts: bool = True
+) -> dict[str, Any]:
+    """Write the files, set the keys and addresses, and return the names that blocks may use.
+
+    Args:
+        folder: where the files are written.
+        server: answers requests.
+        monkeypatch: sets the environment.
+        counts: whether the recording has usage.
+    """
     recording = (DEMO / "openai-chat.parallel-calls.sse").read_bytes()
+    if not counts:
+        recording = without_usage(recording)
     for name in ("recording.sse", "monday.sse", "tuesday.sse"):
         (folder / name).write_bytes(recording)
     (folder / "models.toml").write_text('[ours]\nlike = "gpt-5.6-terra"\n')

@@ -273,7 +273,7 @@ DIALECTS: Final[Mapping[str, Dialect]] = {
             path="/v1/messages",
             history=("messages", "system"),
             key_header="x-api-key",
-            # The API requires a version, and this is the only one.
+            # The API requires a version; docs/protocols/anthropic-messages.md#version has why this.
             headers={"anthropic-version": "2023-06-01"},
             rules=frozenset(
                 {

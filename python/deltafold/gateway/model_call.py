@@ -7,8 +7,9 @@ after its failure, or the stream that continues its answer.
 from collections.abc import Mapping
 from typing import Any, Final
 
-from deltafold.contract.kinds import ErrorCode
+from deltafold.contract.kinds import ErrorCode, json_object
 from deltafold.dialects import migrate_config
+from deltafold.dialects.settings import ModelConfig
 from deltafold.errors.model_error import ModelError
 from deltafold.gateway.chunks import whole_answers
 from deltafold.gateway.client_requests import ClientRequest
@@ -63,6 +64,9 @@ def open_stream(
             vendors=VENDORS[model.provider_id].names,
         )
         settings: dict[str, Any] = migrated.config.fields_set()
+        asks_for_usage: bool | None = getattr(own, "include_usage", None)  # of Chat alone
+        if asks_for_usage is not None and model.dialect == asked.protocol:
+            settings = _asking_for_usage(settings, own, asks=asks_for_usage)
         if asked.headers and model.specification == asked.protocol:
             settings["extra_headers"] = _joined_headers(own.extra_headers, asked.headers)
         in_pieces = protocol_of(asked.protocol).in_pieces and model.dialect != asked.protocol
@@ -76,6 +80,33 @@ def open_stream(
             **settings,
         )
     return stream
+
+
+def _asking_for_usage(
+    settings: Mapping[str, Any], own: ModelConfig, *, asks: bool
+) -> dict[str, Any]:
+    """Return the settings of a Chat request, which asks for usage exactly if its Model does.
+
+    The client's options say what its own stream has, and the gateway writes that stream. Hooks, and
+    clients whose answer is not streamed, need the counts in any case.
+
+    Args:
+        settings: settings of the client's request.
+        own: settings of the Model; `stream_options` of its `extra_body` are sent unchanged.
+        asks: whether the Model asks.
+    """
+    asking = {name: value for name, value in settings.items() if name != "include_usage"}
+    extra = dict(json_object(asking.pop("extra_body", None)) or {})
+    options = dict(json_object(extra.pop("stream_options", None)) or {})
+    wants_usage = options.pop("include_usage", None) is True
+    if not (wants_usage and asks):
+        options.pop("continuous_usage_stats", None)  # vLLM's: usage in each chunk
+    if options and asks:
+        options["include_usage"] = True
+    of_model = own.extra_body.get("stream_options", options)
+    if extra or options:  # these replace the `extra_body` of the Model
+        asking["extra_body"] = {**extra, "stream_options": of_model} if of_model else extra
+    return asking
 
 
 def _joined_headers(own: Mapping[str, str], asked: Mapping[str, str]) -> dict[str, str]:

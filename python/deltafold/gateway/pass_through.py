@@ -2,15 +2,18 @@
 
 In: the chunks of the upstream.  Out: whole events, byte for byte.
 
-Laws: nothing is changed. An event leaves when its last byte has arrived, and one that is never
-finished does not leave. Nothing leaves that the decoder does not read: no event that it cannot
-read, and nothing behind the end of the stream. A stream that has all of its content, but not the
-event after it, is given that. Each byte is searched once.
+Laws: nothing is changed, except that a Chat client which did not ask for usage gets no record of
+it: the Model asks for all clients. An event leaves when its last byte has arrived, and one that is
+never finished does not leave. Nothing leaves that the decoder does not read: no event that it
+cannot read, and nothing behind the end of the stream. A stream that has all of its content, but not
+the event after it, is given that. Each byte is searched once.
 """
 
 import json
+import re
 from typing import Final
 
+from deltafold.contract.kinds import json_object
 from deltafold.gateway.client_requests import ClientRequest
 from deltafold.gateway.origins import is_at_home
 from deltafold.gateway.protocols import protocol_of
@@ -29,11 +32,16 @@ KEEP_ALIVE: Final = b": keep-alive\n\n"
 def can_pass(asked: ClientRequest, upstream: Upstream) -> bool:
     """Return whether the bytes of an upstream's stream are those that the client expects.
 
-    Chat clients that did not ask for usage would not expect its chunk, which the Model asks for.
     Bytes of a model that is not the home of the client's name cannot name their model.
     """
     is_same = asked.streams and asked.target == upstream.model.specification
-    return is_same and is_at_home(asked, upstream) and asked.options.get("include_usage", True)
+    return is_same and is_at_home(asked, upstream)
+
+
+def passed_bytes(asked: ClientRequest) -> "PassedBytes":
+    """Return what hands the bytes of an upstream on to a client."""
+    wants_usage = asked.options.get("include_usage", True)
+    return (PassedBytes if wants_usage else PassedWithoutUsage)(asked.target)
 
 
 def is_event_stream(response: ResponseInfo | None) -> bool:
@@ -104,7 +112,7 @@ class PassedBytes:
             without_last: whether this event, which the decoder could not read, does not leave too.
         """
         before = self._taken
-        data = self.take()
+        data = PassedBytes.take(self)
         if end is None:
             return data
         self._is_over = True
@@ -124,7 +132,7 @@ class PassedBytes:
 
     def close(self) -> bytes:
         """Return the rest of a stream that succeeded."""
-        data = self.last()
+        data = PassedBytes.last(self)
         if self._closing is None or self._closing[0] in self._last:
             return data
         self._last = self._closing[1]
@@ -132,7 +140,7 @@ class PassedBytes:
 
     def last(self) -> bytes:
         """Return the rest of a stream that ended; an event may lack the empty line after it."""
-        data = self.take()
+        data = PassedBytes.take(self)
         rest = b"".join(self._part)
         if _is_event(rest):
             self._part = []
@@ -149,6 +157,68 @@ class PassedBytes:
             if not line or line.startswith(b"data:"):
                 return bool(line) and not self._part
         return False
+
+
+class PassedWithoutUsage(PassedBytes):
+    """Events of Chat without the records of usage that only the gateway asked for.
+
+    The record is a chunk without choices, or at some vendors a member of a chunk with choices.
+    Source: "stream_options" of OpenAI's reference of Chat Completions.
+    """
+
+    __slots__ = ()
+
+    def take(self, _read: object = None) -> bytes:
+        """See `PassedBytes`."""
+        return _without_usage(super().take())
+
+    def take_until(self, end: int | None, *, without_last: bool = False) -> bytes:
+        """See `PassedBytes`."""
+        return _without_usage(super().take_until(end, without_last=without_last))
+
+    def close(self) -> bytes:
+        """See `PassedBytes`."""
+        return _without_usage(super().close())
+
+    def last(self) -> bytes:
+        """See `PassedBytes`."""
+        return _without_usage(super().last())
+
+
+_RECORD: Final = re.compile(rb'"usage"\s*:\s*\{')
+
+
+def _without_usage(events: bytes) -> bytes:
+    """Return whole events without their records of usage."""
+    if b'"usage"' not in events or _RECORD.search(events) is None:  # OpenAI sends null elsewhere
+        return events
+    kept: list[bytes] = []
+    lines: list[bytes] = []
+    for line in events.splitlines(keepends=True):
+        lines.append(line)
+        if not line.strip(b"\r\n"):
+            kept += _event_without_usage(lines)
+            lines = []
+    return b"".join((*kept, *_event_without_usage(lines)))
+
+
+def _event_without_usage(lines: list[bytes]) -> list[bytes]:
+    """Return the lines of an event without its record of usage, none if it has nothing else."""
+    fields = [line for line in lines if line.startswith(b"data:")]
+    try:
+        chunk = json_object(json.loads(b"".join(line[5:] for line in fields)))
+    except ValueError:
+        return lines
+    if chunk is None or json_object(chunk.get("usage")) is None:
+        return lines
+    if not chunk.get("choices"):
+        return []
+    rest = {name: value for name, value in chunk.items() if name != "usage"}
+    data = json.dumps(rest, separators=(",", ":")).encode()
+    end = fields[-1][len(fields[-1].rstrip(b"\r\n")) :]
+    first = lines.index(fields[0])
+    others = [line for line in lines[first:] if not line.startswith(b"data:")]
+    return [*lines[:first], b"data: " + data + end, *others]
 
 
 def _is_event(rest: bytes) -> bool:

@@ -27,7 +27,13 @@ from deltafold.gateway.guarded_text import Guard
 from deltafold.gateway.hooks import AnswerOptions
 from deltafold.gateway.leaving import client_left
 from deltafold.gateway.model_call import next_upstream, open_rest, open_stream
-from deltafold.gateway.pass_through import KEEP_ALIVE, PassedBytes, can_pass, is_event_stream
+from deltafold.gateway.pass_through import (
+    KEEP_ALIVE,
+    PassedBytes,
+    can_pass,
+    is_event_stream,
+    passed_bytes,
+)
 from deltafold.gateway.protocols import OnCut, protocol_of
 from deltafold.gateway.refusals import failure_of
 from deltafold.gateway.spliced import CLOSINGS, Splice
@@ -85,7 +91,7 @@ class StreamedResponse(Response):
             Splice() if options.continue_answers and upstream.fallback is not None else None
         )
         is_passed = options.passthrough and options.on_delta is None and self._splice is None
-        passed = PassedBytes(asked.target) if is_passed and can_pass(asked, upstream) else None
+        passed = passed_bytes(asked) if is_passed and can_pass(asked, upstream) else None
         self._passed = passed
         self._encoder = self._made_encoder()
         self._is_edited = self._splice is not None or self._guard is not None

@@ -15,7 +15,7 @@ from deltafold.streams.bodies import WholeBody, whole_body
 from deltafold.streams.mistakes import is_misuse
 from deltafold.streams.options import ChoicesOptions
 from deltafold.transports.addresses import dialect_of_address
-from deltafold.transports.responses import async_source_of, http_response, source_of
+from deltafold.transports.responses import async_source_of, is_sdk_response, source_of
 from deltafold.transports.unready import refuse_unready
 
 _END: Final = object()
@@ -107,7 +107,7 @@ def fold_choices(
         return fold_body_choices(ChoicesDecoder(dialect, **options), whole_body(body))
     messages = ChoiceMessages(dialect or dialect_of_address(body), options)
     # The bytes below an SDK's stream cost less than its objects.
-    source = None if http_response(body) is body else source_of(body)
+    source = source_of(body) if is_sdk_response(body) else None
     if source is None:
         refuse_unready(body, "fold_choices")
     chunks = iter(body) if source is None else source.chunks
@@ -141,7 +141,7 @@ async def afold_choices(
     if not isinstance(chunks, AsyncIterable):
         return fold_choices(chunks, dialect, **options)
     messages = ChoiceMessages(dialect or dialect_of_address(chunks), options)
-    source = None if http_response(chunks) is chunks else async_source_of(chunks)
+    source = async_source_of(chunks) if is_sdk_response(chunks) else None
     reading = aiter(chunks) if source is None else source.chunks
     try:
         while not messages.decoder.finished:

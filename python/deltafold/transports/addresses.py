@@ -1,8 +1,9 @@
-"""The protocol of a response by the address that was called.
+"""The protocol of a response by the address or the operation that was called.
 
 In: a response of an SDK or of an HTTP client.  Out: the name of the dialect of its body.
 
-Law: a path decides only if one protocol alone is spoken there. The body tells the others.
+Laws: a path decides only if one protocol alone is spoken there. The body tells the others. The SDK
+of mistralai speaks the protocol of its author at any host.
 """
 
 from collections.abc import Mapping
@@ -10,10 +11,13 @@ from fnmatch import fnmatchcase
 from typing import Final, cast
 from urllib.parse import urlsplit
 
+from deltafold.transports.event_streams import event_stream_body
 from deltafold.transports.responses import http_response
 
 _DIALECTS: Final[Mapping[str, str]] = {
     "*.mistral.ai/*/chat/completions": "mistral",
+    "*.mistral.ai/*/agents/completions": "mistral",
+    "*.mistral.ai/*/fim/completions": "mistral",
     "*/chat/completions": "openai-chat",
     "*/responses": "openai-responses",
     "*/v1/messages": "anthropic-messages",
@@ -35,9 +39,14 @@ _DIALECTS: Final[Mapping[str, str]] = {
 Sources: the references of the APIs, as `docs/protocols` has them.
 """
 
+_HOST_OF_MISTRAL: Final = "api.mistral.ai"
+
 
 def dialect_of_address(response: object) -> str | None:
     """Return the dialect of a response; None if its address is not known or tells none."""
+    events = event_stream_body(response)
+    if events is not None:
+        return events.dialect
     try:
         url = cast("object", getattr(http_response(response), "url", None))
     except RuntimeError:  # httpx: a response that was made by hand has no request
@@ -45,5 +54,7 @@ def dialect_of_address(response: object) -> str | None:
     if url is None:
         return None
     parts = urlsplit(str(url))
-    address = f"{parts.hostname or ''}{parts.path.rstrip('/')}"
+    is_of_mistral = type(response).__module__.partition(".")[0] == "mistralai"
+    host = _HOST_OF_MISTRAL if is_of_mistral else parts.hostname or ""
+    address = f"{host}{parts.path.rstrip('/')}"
     return next((dialect for row, dialect in _DIALECTS.items() if fnmatchcase(address, row)), None)

@@ -7,6 +7,7 @@ Several values of one name are joined by a comma and a space.  Source: RFC 9110,
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TypeAlias, TypeVar, cast, overload
 
 D = TypeVar("D")
@@ -90,3 +91,19 @@ def _text(value: bytes) -> str:
         return value.decode()
     except UnicodeDecodeError:
         return value.decode("iso-8859-1")
+
+
+def header_text(value: object) -> str:
+    """Return a header's name or value as well-formed text.
+
+    aiohttp decodes headers as UTF-8 and escapes all other bytes as surrogates.  Those headers are
+    read as ISO 8859-1, as httpx does.  Source: RFC 9110, section 5.5.
+    """
+    text = str(value)
+    if text.isascii():
+        return text
+    with suppress(UnicodeEncodeError):
+        return text.encode().decode()
+    with suppress(UnicodeEncodeError):
+        return text.encode("utf-8", "surrogateescape").decode("iso-8859-1")
+    return text.encode("utf-8", "replace").decode()

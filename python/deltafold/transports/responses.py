@@ -1,8 +1,8 @@
 """Responses of other clients as sources of byte chunks.
 
-In: a response of an SDK (openai's and anthropic's raw, streaming and `Stream` objects), of httpx,
-httpx2, requests or aiohttp, or plain bytes in any iterable.  Out: `Source` or `AsyncSource`:
-chunks, status, headers, close.
+In: a response of an SDK (openai's and anthropic's raw, streaming and `Stream` objects, mistralai's
+streams, answers of boto3 and aiobotocore), of httpx, httpx2, requests or aiohttp, or plain bytes in
+any iterable.  Out: `Source` or `AsyncSource`: chunks, status, headers, close.
 
 Laws: nothing is imported to recognise an object; its attributes decide. Bytes pass through
 unchanged, in their original pieces. Nothing is read before it is requested.
@@ -29,7 +29,8 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeGuard, cast
 from deltafold.contract.exceptions import MisuseError
 from deltafold.transports.deadlines import RestWithin
 from deltafold.transports.encodings import decoded
-from deltafold.transports.headers import raw_headers
+from deltafold.transports.event_streams import event_stream_body, streamed_member
+from deltafold.transports.headers import header_text, raw_headers
 from deltafold.transports.sources import AsyncSource, Source
 from deltafold.transports.unready import (
     is_line_iterator,
@@ -170,6 +171,11 @@ def http_response(response: object) -> object:
     return response
 
 
+def is_sdk_response(response: object) -> bool:
+    """Return whether an object of an SDK has the response with the bytes of its events."""
+    return http_response(response) is not response or streamed_member(response) is not response
+
+
 def source_of(response: object) -> Source:
     """Return the source that reads `response`.
 
@@ -177,8 +183,16 @@ def source_of(response: object) -> Source:
         MisuseError: the body can only be awaited, was read in part, or is not opened yet.
         TypeError: the object holds no bytes.
     """
+    events = event_stream_body(response)
+    if events is not None:
+        if events.is_awaited:
+            raise MisuseError("the body of this AioEventStream is asynchronous: use astream()")
+        chunks = cast("Iterator[bytes]", events.raw.stream())
+        rest = rest_of_urllib3(events.raw)
+        return Source(chunks, events.close, events.status, events.headers, rest)
     if is_mocked_iterator(response):
         response = iter(cast("Iterable[bytes]", response))
+    response = streamed_member(response)
     body = http_response(response)
     # An SDK's object with a status has received its response.
     if body is response or not hasattr(type(response), "status_code"):
@@ -233,6 +247,14 @@ def async_source_of(response: object) -> AsyncSource:
         MisuseError: the body can only be read by blocking, was read in part, or is not opened yet.
         TypeError: the object does not yield bytes.
     """
+    events = event_stream_body(response)
+    if events is not None:
+        if not events.is_awaited:
+            raise MisuseError("the body of this EventStream is synchronous: use stream()")
+        source = async_source_of(events.raw)
+        source.status, source.headers = events.status, events.headers
+        return source
+    response = streamed_member(response)
     if is_mocked_iterator(response):
         mocked = aiter(cast("AsyncIterable[bytes]", response))
         return AsyncSource(mocked, _nothing_async, _OK, _NO_HEADERS, lines=True)
@@ -484,19 +506,3 @@ def _headers(response: object) -> Mapping[str, str]:
 
 def _encoding(headers: Mapping[str, str]) -> str:
     return headers.get("content-encoding", "identity").strip().lower()
-
-
-def header_text(value: object) -> str:
-    """Return a header's name or value as well-formed text.
-
-    aiohttp decodes headers as UTF-8 and escapes all other bytes as surrogates.  Those headers are
-    read as ISO 8859-1, as httpx does.  Source: RFC 9110, section 5.5.
-    """
-    text = str(value)
-    if text.isascii():
-        return text
-    with suppress(UnicodeEncodeError):
-        return text.encode().decode()
-    with suppress(UnicodeEncodeError):
-        return text.encode("utf-8", "surrogateescape").decode("iso-8859-1")
-    return text.encode("utf-8", "replace").decode()

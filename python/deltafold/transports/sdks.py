@@ -10,24 +10,26 @@ no row: their protocols are spoken through a plain HTTP client.
 """
 
 from base64 import b64decode
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
 from urllib.parse import unquote
 
 from deltafold.contract.exceptions import MisuseError
 from deltafold.transports.http import ClientKind, redirect_target
 from deltafold.transports.packages import MAX_CONNECTIONS, MAX_IDLE_CONNECTIONS
 from deltafold.transports.requests import PreparedRequest
-from deltafold.transports.responses import async_source_of, header_text, rest_of_urllib3, source_of
+from deltafold.transports.responses import async_source_of, source_of
 from deltafold.transports.secrets import clean_headers
 from deltafold.transports.sources import AsyncSource, Source
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager, AbstractContextManager
 
+
+T = TypeVar("T")
 
 _BOTH: Final[frozenset[ClientKind]] = frozenset({"synchronous", "asynchronous"})
 _NEITHER: Final[frozenset[ClientKind]] = frozenset()
@@ -111,13 +113,18 @@ class GeneratedSdk:
         named: the members of a body that `create` takes as arguments; all others travel in
             `extra_body`, independent of the version of the SDK.
         dialects: dialects of clients for another service, by the name of their class.
+        headers: headers of the version of the API in which requests are rendered, which replace
+            those of the SDK's version, but not those of the caller.
+        members: members of the body in place of these headers, by the name of a client's class.
     """
 
     package: str
     clients: tuple[str, str]
     resource: tuple[str, ...]
     named: tuple[str, ...]
-    dialects: Mapping[str, str]
+    dialects: Mapping[str, str] = field(default_factory=dict[str, str])
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    members: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
 
     def kinds(self, client: object) -> frozenset[ClientKind]:
         """Return the kinds of calls that a client supports."""
@@ -173,12 +180,23 @@ class GeneratedSdk:
                 f"the {self.package} SDK requires {' and '.join(missing)} in the body"
             )
         resource: Any = reduce(getattr, self.resource, client)
+        names = (base.__name__ for base in type(client).__mro__)
+        members = next((self.members[name] for name in names if name in self.members), None)
+        headers = clean_headers(request.headers)
+        if members is None:
+            own = cast("Mapping[str, str]", getattr(client, "_custom_headers", {}))
+            given = {name.lower() for name in (*own, *headers)}
+            headers = {**_without(self.headers, given), **headers}
         return resource.with_streaming_response.create(
             **{name: body[name] for name in self.named if name in body},
-            extra_body={name: value for name, value in body.items() if name not in self.named},
-            extra_headers=clean_headers(request.headers),
+            extra_body={**(members or {}), **_without(body, self.named)},
+            extra_headers=headers,
             extra_query=dict(request.query),
         )
+
+
+def _without(members: Mapping[str, T], names: Collection[str]) -> dict[str, T]:
+    return {name: value for name, value in members.items() if name not in names}
 
 
 def _http_client(sdk: Any, kind: ClientKind, settings: ClientSettings) -> object:  # noqa: ANN401 - a module is untyped
@@ -289,20 +307,12 @@ class BedrockSdk:
 
     def open(self, client: object, request: PreparedRequest) -> Source:
         """Send a request; the frames are read below botocore's own parser."""
-        answer: dict[str, Any] = cast("Any", client).converse_stream(**self._arguments(request))
-        raw = _raw_stream(answer)
-        status, headers = _boto_facts(answer)
-        chunks, close = cast("Iterator[bytes]", raw.stream()), answer["stream"].close
-        return Source(chunks, close, status, headers, rest_of_urllib3(raw))
+        return source_of(cast("Any", client).converse_stream(**self._arguments(request)))
 
     async def open_async(self, client: object, request: PreparedRequest) -> AsyncSource:
         """Send a request; the frames are read below aiobotocore's own parser."""
-        answer: dict[str, Any] = await cast("Any", client).converse_stream(
-            **self._arguments(request)
-        )
-        source = async_source_of(_raw_stream(answer))
-        source.status, source.headers = _boto_facts(answer)
-        return source
+        arguments = self._arguments(request)
+        return async_source_of(await cast("Any", client).converse_stream(**arguments))
 
     def make_client(self, kind: ClientKind, settings: ClientSettings) -> object:
         """Make a client of boto3; its credentials and region are found by boto3."""
@@ -354,21 +364,6 @@ def _with_blobs(value: object) -> object:
     }
 
 
-def _raw_stream(answer: Mapping[str, Any]) -> Any:  # noqa: ANN401 - untyped in botocore too
-    # botocore 1.43: the only member of EventStream with the unparsed events.
-    raw = getattr(answer["stream"], "_raw_stream", None)
-    if raw is None:
-        raise MisuseError("this botocore hides the bytes of its streams: pass an httpx client")
-    return raw
-
-
-def _boto_facts(answer: Mapping[str, Any]) -> tuple[int, dict[str, str]]:
-    facts = answer.get("ResponseMetadata", {})
-    pairs = facts["HTTPHeaders"].items()
-    headers = {header_text(name).lower(): header_text(value) for name, value in pairs}
-    return facts["HTTPStatusCode"], headers
-
-
 ANTHROPIC: Final = GeneratedSdk(
     "anthropic",
     ("Anthropic", "AsyncAnthropic"),
@@ -376,16 +371,26 @@ ANTHROPIC: Final = GeneratedSdk(
     ("model", "max_tokens", "messages", "stream"),
     # Bedrock frames the events of the Messages API anew.
     {"AnthropicBedrock": "bedrock-invoke", "AsyncAnthropicBedrock": "bedrock-invoke"},
+    # anthropic 2 sends the version of 2026, which refuses the sampling that older models take
+    # (docs/protocols/anthropic-messages.md#version).
+    {"anthropic-version": "2023-06-01"},
+    {
+        name: {"anthropic_version": version}
+        for cloud, version in (
+            ("Bedrock", "bedrock-2023-05-31"),
+            ("Vertex", "vertex-2023-10-16"),
+        )
+        for name in (f"Anthropic{cloud}", f"AsyncAnthropic{cloud}")
+    },
 )
 OPENAI_CHAT: Final = GeneratedSdk(
     "openai",
     ("OpenAI", "AsyncOpenAI"),
     ("chat", "completions"),
     ("model", "messages", "stream"),
-    {},
 )
 OPENAI_RESPONSES: Final = GeneratedSdk(
-    "openai", ("OpenAI", "AsyncOpenAI"), ("responses",), ("model", "input", "stream"), {}
+    "openai", ("OpenAI", "AsyncOpenAI"), ("responses",), ("model", "input", "stream")
 )
 MISTRAL: Final = MistralSdk()
 BEDROCK: Final = BedrockSdk()

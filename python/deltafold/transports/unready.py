@@ -15,6 +15,7 @@ from os import PathLike
 from typing import Final, cast
 
 from deltafold.contract.exceptions import MisuseError
+from deltafold.contract.kinds import json_object
 
 # Suffixes of class names of the SDKs, and the call whose stream has the bytes.
 _CALLS: Final = (
@@ -22,6 +23,16 @@ _CALLS: Final = (
     ("MessageStreamManager", "client.messages.create(..., stream=True)"),
     ("ResponseStreamManager", "client.responses.create(..., stream=True)"),
 )
+_STREAMING: Final = {
+    "google.genai.types": "client.models.generate_content_stream(...)",
+    "mistralai": "client.chat.stream(...)",
+    "cohere": "client.chat_stream(...)",
+    "botocore": "client.converse_stream(...)",
+}
+"""The call that streams, by the module of a whole answer, or its package.
+
+Other SDKs stream by the argument `stream=True`.
+"""
 _LINE_ITERATORS: Final = frozenset({"iter_lines", "aiter_lines"})
 _MOCKS: Final = "unittest.mock"
 _OF_RESPONSES: Final = frozenset(
@@ -53,10 +64,7 @@ def refuse_unready(response: object, entry: str) -> None:
             raise MisuseError(f"a {name} parses its stream itself; pass {entry}({given})")
     if is_line_iterator(response):
         raise lines_without_ends()
-    if hasattr(type(response), "model_fields"):
-        raise MisuseError(
-            f"a {name} is parsed already: ask for the stream, {entry}(client.…(..., stream=True))"
-        )
+    _refuse_whole(response, entry)
     if isinstance(response, Iterable | AsyncIterable):
         return
     if isinstance(response, Awaitable):
@@ -79,6 +87,20 @@ def _refuse_no_response(response: object, entry: str) -> None:
         raise MisuseError(f"a {name} is no body: pass its bytes, path.read_bytes()")
     if isinstance(response, TextIOBase):
         raise MisuseError(f"a {name} gives text: open the file with mode 'rb'")
+
+
+def _refuse_whole(response: object, entry: str) -> None:
+    """Raise for an answer that came whole, and that an SDK has parsed."""
+    kind = type(response)
+    name, module = kind.__qualname__, kind.__module__
+    if "ResponseMetadata" in (json_object(response) or ()):
+        name, module = "answer of boto3", "botocore"
+    elif not hasattr(kind, "model_fields"):
+        return
+    package = module.partition(".")[0]
+    call = _STREAMING.get(module) or _STREAMING.get(package, "client.…(..., stream=True)")
+    call = f"await {call}" if entry == "astream" else call
+    raise MisuseError(f"a {name} is parsed already: ask for the stream, {entry}({call})")
 
 
 def is_mocked_iterator(response: object) -> bool:

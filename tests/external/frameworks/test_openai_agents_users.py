@@ -25,3 +25,12 @@ async def test_the_code_of_a_user_runs() -> None:
     call = ("call_1", "high_tide", {"place": "Brest"})
     with served(answer("openai-chat", call), answer("openai-chat", "At 17:42.")) as server:
         assert await answer_of(model("openai-chat", server), "When?") == "At 17:42."
+
+
+async def test_a_model_may_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    agents.set_trace_processors([])
+    with served(answer("openai-chat", "At 17:42.")) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
+        monkeypatch.setenv("OPENAI_API_KEY", "key")
+        assert await answer_of("openai/gpt-4.1", "When?") == "At 17:42."
+        assert server.requests[0].json()["model"] == "gpt-4.1"  # type: ignore[index]

@@ -30,6 +30,15 @@ async def test_the_code_of_a_user_runs() -> None:
         assert server.requests[0].headers["x-team"] == "a"
 
 
+async def test_a_model_may_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    last = ("call_2", "final_result", {"place": "Brest", "hour": 17})
+    with served(*whole([answer("openai-chat", last)])) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
+        monkeypatch.setenv("OPENAI_API_KEY", "key")
+        assert await hour_of("openai/gpt-4.1", "When?") == 17
+        assert server.requests[0].json()["model"] == "gpt-4.1"  # type: ignore[index]
+
+
 def whole(told: list[Recording]) -> list[Recording]:
     """Return the answers as whole bodies."""
     messages = [deltafold.fold(one.body, "openai-chat") for one in told]

@@ -31,3 +31,11 @@ async def test_the_code_of_a_user_runs() -> None:
     assert words == ["At ", "noon."]
     with served(answer("openai-chat", '{"place": "Brest", "hour": 17}')) as server:
         assert await tide_of(model("openai-chat", server), "When?") == Tide(place="Brest", hour=17)
+
+
+async def test_a_model_may_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    with served(answer("openai-chat", "At 17:42.")) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
+        monkeypatch.setenv("OPENAI_API_KEY", "key")
+        assert (await answer_of("openai/gpt-4.1", "When?")).strip() == "At 17:42."
+        assert server.requests[0].json()["model"] == "gpt-4.1"  # type: ignore[index]

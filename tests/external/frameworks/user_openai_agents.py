@@ -1,6 +1,6 @@
 """Code of a user of openai-agents, for the type checkers and the tests.
 
-In: a deltafold model.  Out: the last output of a run.
+In: a deltafold model, or its name.  Out: the last output of a run.
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ def high_tide(place: str) -> str:
     return f"17:42 at {place}"
 
 
-async def answer_of(model: deltafold.Model[Any], question: str) -> str:
+async def answer_of(model: deltafold.Model[Any] | str, question: str) -> str:
     """Run an agent, and return its last output."""
     agent = Agent(name="Tides", model=DeltafoldAgentsModel(model), tools=[high_tide])
     result = Runner.run_streamed(agent, question)

@@ -1,6 +1,6 @@
 """Code of a user of pydantic-ai, for the type checkers and the tests.
 
-In: a deltafold model.  Out: a typed output.
+In: a deltafold model, or its name.  Out: a typed output.
 """
 
 from typing import Any
@@ -24,14 +24,14 @@ def high_tide(place: str) -> str:
     return f"17:42 at {place}"
 
 
-def agent_of(model: deltafold.Model[Any]) -> Agent[None, Tide]:
+def agent_of(model: deltafold.Model[Any] | str) -> Agent[None, Tide]:
     """Make an agent with a tool and an output type."""
     settings = DeltafoldModelSettings(max_tokens=500, deltafold={"extra_headers": {"x-team": "a"}})
     adapter = DeltafoldModel(model, settings=settings)
     return Agent(adapter, output_type=Tide, tools=[high_tide])
 
 
-async def hour_of(model: deltafold.Model[Any], question: str) -> int:
+async def hour_of(model: deltafold.Model[Any] | str, question: str) -> int:
     """Ask for a tide, and return its hour."""
     result = await agent_of(model).run(question)
     return result.output.hour

@@ -1,6 +1,6 @@
 """Code of a user of strands, for the type checkers and the tests.
 
-In: a deltafold model.  Out: the text of an answer, the pieces of a text, an object.
+In: a deltafold model, or its name.  Out: the text of an answer, the pieces of a text, an object.
 """
 
 from collections.abc import AsyncIterator
@@ -29,13 +29,13 @@ def high_tide(place: str) -> str:
     return f"17:42 at {place}"
 
 
-async def answer_of(model: deltafold.Model[Any], question: str) -> str:
+async def answer_of(model: deltafold.Model[Any] | str, question: str) -> str:
     """Run an agent with a tool, and return its answer."""
     agent = Agent(DeltafoldStrandsModel(model), tools=[high_tide], callback_handler=None)
     return str(await agent.invoke_async(question))
 
 
-async def words_of(model: deltafold.Model[Any], question: str) -> AsyncIterator[str]:
+async def words_of(model: deltafold.Model[Any] | str, question: str) -> AsyncIterator[str]:
     """Yield the text of an answer while it arrives."""
     agent = Agent(DeltafoldStrandsModel(model), callback_handler=None)
     async for event in agent.stream_async(question):
@@ -43,7 +43,7 @@ async def words_of(model: deltafold.Model[Any], question: str) -> AsyncIterator[
             yield str(event["data"])
 
 
-async def tide_of(model: deltafold.Model[Any], question: str) -> Tide:
+async def tide_of(model: deltafold.Model[Any] | str, question: str) -> Tide:
     """Return a tide as an object."""
     messages: Any = [{"role": "user", "content": [{"text": question}]}]
     async for event in DeltafoldStrandsModel(model).structured_output(Tide, messages):

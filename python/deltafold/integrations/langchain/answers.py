@@ -6,10 +6,12 @@ an `AIMessage`.
 Laws: the encoder of the target `langchain` writes the events, and chunks and messages are made of
 them. Text is a string as long as an answer has only text and calls; from the first other block on,
 the content is a list of standard blocks with indexes. The end has the counts, the finish reason and
-the outline of the parts, and log probabilities in the form of langchain-openai. Whether a call may
-run is known at the end of the answer: blocks finish then, from the first call on, and a call that
-may not run is an `invalid_tool_call` with the reason. This takes back the calls before a fallback
-too, so that the encoder keeps them.
+the outline of the parts, the provider's id of the answer, and log probabilities in the form of
+langchain-openai. The id of a message is that of the framework's run, because LangGraph replaces a
+message by a later one with its id, and some servers repeat their ids. Whether a call may run is
+known at the end of the answer: blocks finish then, from the first call on, and a call that may not
+run is an `invalid_tool_call` with the reason. This takes back the calls before a fallback too, so
+that the encoder keeps them.
 """
 
 from collections.abc import Iterable, Iterator
@@ -46,9 +48,14 @@ _PIECES: Final = frozenset(
 
 
 class Events:
-    """The content-block events of one answer."""
+    """The content-block events of one answer.
 
-    def __init__(self) -> None:
+    Args:
+        message_id: the id of the message; "" lets the framework choose it.
+    """
+
+    def __init__(self, message_id: str = "") -> None:
+        self._message_id = message_id
         self._encoder = Encoder("langchain", as_bytes=False, declined_calls="keep")
         self._has_started = False
         self._last: Event | None = None
@@ -63,6 +70,7 @@ class Events:
             events = self._without_finishes(events)
         if events and not self._has_started:
             self._has_started = True
+            events[0]["id"] = self._message_id
         return events
 
     def _without_end(self, events: list[Event]) -> list[Event]:
@@ -97,18 +105,21 @@ class Events:
         last = self._last or {"event": _END, "metadata": _finish(message)}
         metadata: dict[str, Any] = last.setdefault("metadata", {})
         metadata |= facts_of(message)
-        return [last] if self._has_started else [_start(message), last]
+        return [last] if self._has_started else [self._start(message), last]
+
+    def _start(self, message: Message) -> Event:
+        """Return the first event of an answer that an error ended before any content."""
+        metadata = {"provider": MEMBER, "model": message.meta.model_id or ""}
+        return {
+            "event": "message-start",
+            "role": "ai",
+            "id": self._message_id,
+            "metadata": metadata,
+        }
 
 
 def _finishes_call(event: Event) -> bool:
     return event["event"] == _FINISH and event["content"]["type"] in _CALLS
-
-
-def _start(message: Message) -> Event:
-    """Return the first event of an answer that an error ended before any content."""
-    metadata = {"provider": MEMBER, "model": message.meta.model_id or ""}
-    name = message.meta.response_id or ""
-    return {"event": "message-start", "role": "ai", "id": name, "metadata": metadata}
 
 
 def _finish(message: Message) -> dict[str, Any]:
@@ -184,12 +195,11 @@ class Chunks:
                 yield generation(chunk)
 
     def _with_head(self, chunk: AIMessageChunk) -> AIMessageChunk:
-        """Return the first chunk, which has the id and the model of the answer.
+        """Return the first chunk, which has the model of the answer.
 
         A chunk of its own would have text for its content, and begin a list with that text.
         """
-        chunk.id = self._head["id"]
-        facts = {**self._head["response_metadata"], **chunk.response_metadata}
+        facts = {**self._head, **chunk.response_metadata}
         self._head = {}
         return chunk.model_copy(update={"response_metadata": facts})
 
@@ -271,8 +281,7 @@ _PLAIN_FIELDS: Final = {"content"}
 def _start_facts(event: Event) -> dict[str, Any]:
     metadata: Event = event.get("metadata") or {}
     facts = {"model_name": metadata.get("model"), "model_provider": metadata.get("provider")}
-    known = {name: value for name, value in facts.items() if value}
-    return {"id": event.get("id") or None, "response_metadata": known}
+    return {name: value for name, value in facts.items() if value}
 
 
 def _end(event: Event) -> AIMessageChunk:

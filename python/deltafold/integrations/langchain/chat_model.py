@@ -28,9 +28,11 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
+from langchain_core.utils.utils import LC_ID_PREFIX
 from pydantic import ConfigDict, Field, PrivateAttr, SecretStr, model_validator
 
 from deltafold._core import DeltaBatch
+from deltafold.contract.kinds import json_object
 from deltafold.dialects.model_fit import may_force_tool
 from deltafold.integrations.langchain.answers import Chunks, Event, Events, message_of
 from deltafold.integrations.langchain.failures import exception_of
@@ -66,7 +68,8 @@ class ChatDeltafold(BaseChatModel):
     >>> ChatDeltafold(model="google/gemini-3.8-flash", temperature=0).invoke("Hello")
 
     Attributes:
-        client: the model of deltafold; made from `model` if it is not given.
+        client: the model of deltafold, or its name, which is the same as `model`; made from `model`
+            if it is not given.
         model: the vendor, a slash and the vendor's name of the model.
         temperature: the randomness.
         max_tokens: the limit of the tokens of an answer.
@@ -97,12 +100,26 @@ class ChatDeltafold(BaseChatModel):
 
     _client: Model[Any] = PrivateAttr()
 
+    @model_validator(mode="before")
+    @classmethod
+    def _take_name(cls, given: Any) -> Any:
+        """Take the name of a model as `client`, which is that of `model`."""
+        values = json_object(given)
+        if values is None or not isinstance(values.get("client"), str):
+            return given
+        if values.get("model") is not None:
+            raise ValueError("client and model both name a model: pass one of them")
+        others = {name: value for name, value in values.items() if name != "client"}
+        return {**others, "model": values["client"]}
+
     @model_validator(mode="after")
     def _make_client(self) -> Self:
         if self.client is not None:
             given: object = self.client
             if not isinstance(given, Model):
-                raise TypeError(f"client must be a deltafold.Model, not {given!r}")
+                raise TypeError(
+                    f"client must be a deltafold.Model or the name of one, not {given!r}"
+                )
             for name in ("model", "timeout", "api_key", "base_url"):
                 if getattr(self, name) is not None:
                     raise ValueError(f"{name}: set it on the deltafold model that is the client")
@@ -263,7 +280,7 @@ class ChatDeltafold(BaseChatModel):
         **kwargs: Any,
     ) -> Iterator[Event]:
         """Yield the content-block events of an answer; the framework's native hook."""
-        events = Events()
+        events = Events(_message_id(run_manager))
         stream, read, first = self._opened(messages, stop, kwargs)
         with stream:
             for batch in itertools.chain(first, read):
@@ -278,7 +295,7 @@ class ChatDeltafold(BaseChatModel):
         **kwargs: Any,
     ) -> AsyncIterator[Event]:
         """Yield the content-block events of an answer; the framework's native hook."""
-        events = Events()
+        events = Events(_message_id(run_manager))
         stream, read, first = await self._aopened(messages, stop, kwargs)
         async with stream:
             for batch in first:
@@ -402,6 +419,13 @@ def _result(message: Message) -> ChatResult:
     told = [event for delta in message_deltas(message) for event in events.feed(delta)]
     answer = message_of([*told, *events.end(message)])
     return ChatResult(generations=[ChatGeneration(message=answer)])
+
+
+def _message_id(
+    run_manager: CallbackManagerForLLMRun | AsyncCallbackManagerForLLMRun | None,
+) -> str:
+    """Return the id that the framework gives the message of a run, "" without a run."""
+    return "" if run_manager is None else f"{LC_ID_PREFIX}-{run_manager.run_id}"
 
 
 def _has_begun(stream: DeltaStream | AsyncDeltaStream) -> bool:

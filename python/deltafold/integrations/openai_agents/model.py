@@ -45,11 +45,12 @@ class DeltafoldAgentsModel(AgentsModel):
     >>> Agent(name="Tides", model=DeltafoldAgentsModel(deltafold.AnthropicModel(config)))
 
     Args:
-        model: the model of deltafold, of any dialect. Its configuration has the default settings.
+        model: the model of deltafold, of any dialect, whose configuration has the defaults; or
+            its name, as `deltafold.load_model` takes it.
     """
 
-    def __init__(self, model: Model[Any]) -> None:
-        self.client = model
+    def __init__(self, model: Model[Any] | str) -> None:
+        self.client: Model[Any] = load_model(model) if isinstance(model, str) else model
 
     async def close(self) -> None:
         """Close the client that the deltafold model made."""

@@ -41,6 +41,7 @@ from deltafold.integrations.pydantic_ai.settings import (
 from deltafold.integrations.pydantic_ai.streamed_response import DeltafoldStreamedResponse, Deltas
 from deltafold.message.messages import Message
 from deltafold.models.base import Model as DeltafoldClient
+from deltafold.models.loader import load_model
 from deltafold.specs.tool_specs import ToolChoice, ToolSpec
 from deltafold.streams.encoded import message_deltas
 
@@ -67,7 +68,8 @@ class DeltafoldModel(Model[Any]):
     >>> agent = pydantic_ai.Agent(model, tools=[weather])
 
     Args:
-        model: the model of deltafold, of any dialect. Its configuration has the default settings.
+        model: the model of deltafold, of any dialect, whose configuration has the defaults; or
+            its name, as `deltafold.load_model` takes it.
         settings: settings of the framework that are used in each request.
         profile: changes of the framework's profile of the model.
     """
@@ -76,13 +78,13 @@ class DeltafoldModel(Model[Any]):
 
     def __init__(
         self,
-        model: DeltafoldClient[Any],
+        model: DeltafoldClient[Any] | str,
         *,
         settings: ModelSettings | None = None,
         profile: ModelProfileSpec | None = None,
     ) -> None:
         super().__init__(settings=settings, profile=profile)
-        self.client = model
+        self.client: DeltafoldClient[Any] = load_model(model) if isinstance(model, str) else model
 
     @property
     def model_name(self) -> str:

@@ -25,6 +25,7 @@ from deltafold.integrations.strands.failures import exception_of
 from deltafold.integrations.strands.history import conversation_of
 from deltafold.message.fallbacks import declined_calls
 from deltafold.models.base import Model
+from deltafold.models.loader import load_model
 from deltafold.specs.tool_specs import ToolChoice, ToolSpec
 
 T = TypeVar("T", bound=BaseModel)
@@ -36,13 +37,14 @@ class DeltafoldStrandsModel(StrandsModel):
     >>> strands.Agent(DeltafoldStrandsModel(deltafold.GeminiModel(config)), tools=[high_tide])
 
     Args:
-        model: the model of deltafold, of any dialect. Its configuration has the settings.
+        model: the model of deltafold, of any dialect, whose configuration has the settings; or
+            its name, as `deltafold.load_model` takes it.
         context_window_limit: the size of the context window in tokens; None takes the size that is
             known for the model.
     """
 
-    def __init__(self, model: Model[Any], *, context_window_limit: int | None = None) -> None:
-        self.client = model
+    def __init__(self, model: Model[Any] | str, *, context_window_limit: int | None = None) -> None:
+        self.client: Model[Any] = load_model(model) if isinstance(model, str) else model
         self._limit = context_window_limit
 
     @property

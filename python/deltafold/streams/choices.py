@@ -15,6 +15,7 @@ from deltafold.streams.bodies import WholeBody, whole_body
 from deltafold.streams.mistakes import is_misuse
 from deltafold.streams.options import ChoicesOptions
 from deltafold.transports.addresses import dialect_of_address
+from deltafold.transports.followed import followed, followed_async
 from deltafold.transports.responses import async_source_of, http_response, source_of
 
 _END: Final = object()
@@ -107,6 +108,7 @@ def fold_choices(
     messages = ChoiceMessages(dialect or dialect_of_address(body), options)
     # The bytes below an SDK's stream cost less than its objects.
     source = None if http_response(body) is body else source_of(body)
+    follower = None if source is None else followed(body, source)
     chunks = iter(body) if source is None else source.chunks
     try:
         while not messages.decoder.finished:
@@ -118,6 +120,8 @@ def fold_choices(
             if chunk is _END:
                 break
             messages.feed(chunk)
+        if follower is not None:
+            follower.is_over = True
     finally:
         if source is not None:
             source.close()
@@ -139,6 +143,7 @@ async def afold_choices(
         return fold_choices(chunks, dialect, **options)
     messages = ChoiceMessages(dialect or dialect_of_address(chunks), options)
     source = None if http_response(chunks) is chunks else async_source_of(chunks)
+    follower = None if source is None else followed_async(chunks, source)
     reading = aiter(chunks) if source is None else source.chunks
     try:
         while not messages.decoder.finished:
@@ -150,6 +155,8 @@ async def afold_choices(
             if chunk is _END:
                 break
             messages.feed(chunk)
+        if follower is not None:
+            follower.is_over = True
     finally:
         if source is not None:
             await source.close()

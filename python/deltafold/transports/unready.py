@@ -25,6 +25,9 @@ _MOCKS: Final = "unittest.mock"
 _OF_RESPONSES: Final = frozenset(
     {"iter_bytes", "aiter_bytes", "iter_content", "content", "response", "http_response"}
 )
+FED: Final = "_deltafold_fed"
+"""Attribute of an HTTP response whose bytes are handed out by `transports/followed.py`."""
+
 _FIELDS: Final = (b"data:", b"event:", b"id:", b"retry:")
 
 
@@ -118,6 +121,8 @@ def refuse_begun(response: object, entry: str) -> None:
 
 
 def _was_begun(response: object) -> bool:
+    if hasattr(response, FED) and was_given(response, FED):
+        return False
     if hasattr(response, "is_stream_consumed"):  # httpx; its `read()` keeps all
         consumed = cast("bool", getattr(response, "is_stream_consumed", False))
         return consumed and not hasattr(response, "_content")

@@ -15,6 +15,7 @@ import warnings
 from collections import deque
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 from inspect import iscoroutinefunction
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
@@ -278,11 +279,14 @@ class FollowedChunks(_Following, Iterator[bytes]):
             with suppress(Exception):  # nothing was read
                 self.patched(close=_nothing)
         # A generator of the wrapper would end when it is collected.
-        for held in (wrapper, objects, getattr(wrapper, "_iterator", None)):
-            close = getattr(held, "close", None)
-            if callable(close):
+        for end in (
+            _exit(wrapper, "__exit__") or getattr(wrapper, "close", None),
+            getattr(objects, "close", None),
+            getattr(getattr(wrapper, "_iterator", None), "close", None),
+        ):
+            if callable(end):
                 with suppress(Exception):
-                    close()
+                    end()
         self.wrapper = None
 
     def _fed(self, *_: object) -> Iterator[bytes]:
@@ -363,11 +367,14 @@ class AwaitedFollowedChunks(_Following, AsyncIterator[bytes]):
             with suppress(Exception):  # nothing was read
                 self.patched(aclose=_nothing_async)
         # A generator of the wrapper would end when it is collected.
-        for held in (wrapper, objects, getattr(wrapper, "_iterator", None)):
-            close = getattr(held, "aclose", None) or getattr(held, "close", None)
-            if callable(close):
+        for end in (
+            _exit(wrapper, "__aexit__") or getattr(wrapper, "close", None),
+            getattr(objects, "aclose", None),
+            getattr(getattr(wrapper, "_iterator", None), "aclose", None),
+        ):
+            if callable(end):
                 with suppress(Exception):
-                    waiting: object = close()
+                    waiting: object = end()
                     if isinstance(waiting, Awaitable):
                         await waiting
         self.wrapper = None
@@ -405,6 +412,12 @@ class _AwaitedFeed(AsyncIterator[bytes]):
 
     async def aclose(self) -> None:
         """Close nothing."""
+
+
+def _exit(wrapper: object, method: str) -> Callable[[], object] | None:
+    """Return what the end of a `with` block calls; None for an object that has no such method."""
+    leave: Any = getattr(type(wrapper), method, None)
+    return None if leave is None else partial(leave, wrapper, None, None, None)
 
 
 def _nothing() -> None:

@@ -17,7 +17,7 @@ from deltafold.transports.secrets import Redactor, secrets_of_response, shown_ur
 if TYPE_CHECKING:
     from deltafold.errors.sdk_exceptions import SdkName
 
-StreamTelemetry: TypeAlias = Callable[[object], Observer]
+StreamTelemetry: TypeAlias = Callable[[object], Observer | None]
 """Makes the observer of a stream whose HTTP response another client has opened."""
 
 
@@ -64,7 +64,9 @@ class ForeignCall(CallContext):
         if STREAMS.telemetry is None:
             return self._follower
         observer = STREAMS.telemetry(http_response(self._response))
-        return observer if self._follower is None else Several([self._follower, observer])
+        if self._follower is None or observer is None:
+            return observer or self._follower
+        return Several([self._follower, observer])
 
     def redactor(self) -> Redactor:
         """Return the redactor of the secrets of the response's request."""

@@ -18,15 +18,12 @@ from contextlib import suppress
 from functools import partial
 from inspect import iscoroutinefunction
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+from typing import Any, Final, Protocol, cast
 
 from deltafold.contract.kinds import ErrorCode
 from deltafold.transports.responses import http_response
 from deltafold.transports.sources import AsyncSource, Source
 from deltafold.transports.unready import FED
-
-if TYPE_CHECKING:
-    from deltafold.errors.model_error import ModelError
 
 MAX_BEHIND: Final = 16 << 20
 """Most bytes that a wrapper may read without an object: larger than any event of a provider."""
@@ -132,10 +129,14 @@ def _warn(module: str, name: str) -> None:
     )
 
 
+class _HasCode(Protocol):
+    code: ErrorCode
+
+
 class HasError(Protocol):
     """The used part of a stream's core."""
 
-    def error(self) -> "ModelError | None":
+    def error(self) -> _HasCode | None:
         """Return the error that ended the stream."""
         ...
 

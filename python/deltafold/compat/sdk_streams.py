@@ -30,13 +30,16 @@ from deltafold.compat.object_streams import (
 )
 from deltafold.contract.exceptions import MisuseError
 from deltafold.message import data_types
-from deltafold.transports.followed import watched
-from deltafold.transports.responses import async_source_of, source_of
+from deltafold.transports.followed import has_foreign_iterator, watched
+from deltafold.transports.responses import async_source_of, http_response, source_of
+from deltafold.transports.sources import AsyncSource, Source
 
 ObjectT = TypeVar("ObjectT")
 
 _READING: Final = "_deltafold_reading"
 """Attribute of an SDK's stream, whose iterator this module has replaced."""
+
+_OK: Final = 200
 
 SSE_DECODERS: Final = frozenset({"SSEDecoder"})
 """Names of the classes that frame server-sent events in both SDKs."""
@@ -71,9 +74,7 @@ def opened(
         raise MisuseError(f"{reason}: iterate this stream itself")
     is_async = isinstance(stream, kinds[1])
     if watched(stream) is not None:
-        # An instrumentor sees the objects of the SDK.
-        seen = cast("Any", stream)
-        return _passed(cast("object", aiter(seen) if is_async else iter(seen)), dialect)
+        return _passed(stream, dialect)  # an instrumentor sees the objects of the SDK
     if is_async:
         return AsyncObjectStream(read(stream), async_source_of(stream))
     return ObjectStream(read(stream), source_of(stream))
@@ -82,6 +83,13 @@ def opened(
 def _passed(stream: object, dialect: str) -> ObjectStream[Any] | AsyncObjectStream[Any]:
     """Return the stream of objects that something else has made."""
     passed = PassedObjects[Any](dialect)
+    body = http_response(stream)
+    if body is not stream:
+        # A wrapper of an SDK's stream: its objects are wanted, not the bytes below.
+        made = cast("Any", stream)
+        if isinstance(getattr(body, "stream", None), AsyncIterable):
+            return AsyncObjectStream(passed, AsyncSource(aiter(made), made.close, _OK, {}))
+        return ObjectStream(passed, Source(iter(made), made.close, _OK, {}))
     if isinstance(stream, AsyncIterable):
         return AsyncObjectStream(passed, async_source_of(cast("object", stream)))
     return ObjectStream(passed, source_of(stream))
@@ -174,9 +182,12 @@ def _make_faster(stream: object, kinds: tuple[type, type], reading: Reading[obje
 def _installed(stream: Any, kind: type, objects: object) -> bool:  # noqa: ANN401 - of any SDK
     """Let a stream iterate our objects, below what a subclass does with them.
 
-    Return False for a stream whose class cannot be changed, which is left as it is.
+    Return False for a stream that is left as it is, because its iterator is not the SDK's, or its
+    class cannot be changed.
     """
     given = cast("Any", type(stream))
+    if has_foreign_iterator(stream):
+        return False
     if given.__stream__ is cast("Any", kind).__stream__:
         stream._iterator = objects
         return True

@@ -85,11 +85,16 @@ def _is_watched(stream: object) -> bool:
         method: object = getattr(kind, name, making[0])
         if type(method) is not FunctionType or method.__module__ != module:
             return True  # a patch of the class
-    held = vars(stream)
-    if _made_by(held.get("_iterator"), module) != module:
+    if has_foreign_iterator(stream):
         return True
-    body = getattr(held.get("response"), "stream", None)
+    body = getattr(vars(stream).get("response"), "stream", None)
     return getattr(body, "stream_observer", None) is not None  # of anthropic's own tracing
+
+
+def has_foreign_iterator(stream: object) -> bool:
+    """Return whether other code has replaced the iterator that an SDK's stream reads."""
+    module = _making(type(stream))[-1].__module__
+    return _made_by(vars(stream).get("_iterator"), module) != module
 
 
 def _making(kind: type) -> list[object]:
@@ -112,8 +117,9 @@ def _made_by(iterator: object, module: str) -> str:
 
 def _named(wrapper: object) -> None:
     """Warn, once for each package, that the span of a wrapper has not the answer."""
-    iterator = getattr(wrapper, "_iterator", None)
-    _warn(_made_by(iterator, type(wrapper).__module__), type(wrapper).__qualname__)
+    kind = type(wrapper)
+    iterator = getattr(wrapper, "_iterator", None) if len(_making(kind)) == 1 else None
+    _warn(_made_by(iterator, kind.__module__), kind.__qualname__)
 
 
 def _warn(module: str, name: str) -> None:

@@ -12,8 +12,8 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from deltafold import Agent, ModelError, OpenAIChatModel, Tool, ToolExecutor, otel
-from deltafold.conversation import ToolCallRequest
+from deltafold import Agent, ModelError, OpenAIChatModel, Tool, otel
+from deltafold.conversation import ToolCallRequest, ToolExecutor
 from deltafold.testing import Recording, ReplayServer
 from wires import CHAT_ERROR, gpt
 
@@ -92,9 +92,15 @@ TREE = {
 
 
 async def _read(agent: Agent) -> None:
-    async for _ in agent.stream("When?"):
-        # The code of the caller is not a part of the run.
-        assert not trace.get_current_span().get_span_context().is_valid
+    async with agent:
+        async for _ in agent.stream("When?"):
+            # The code of the caller is not a part of the run.
+            assert not trace.get_current_span().get_span_context().is_valid
+
+
+async def _asked(agent: Agent) -> None:
+    async with agent:
+        await agent.run("When?")
 
 
 def _run_sync(agent: Agent) -> None:
@@ -107,7 +113,7 @@ def _stream_sync(agent: Agent) -> None:
 
 
 def _run(agent: Agent) -> None:
-    asyncio.run(agent.run("When?"))  # type: ignore[arg-type]
+    asyncio.run(_asked(agent))
 
 
 def _stream(agent: Agent) -> None:
@@ -218,7 +224,7 @@ def test_a_run_that_is_given_up_ends_its_spans(traced: Traced, *, is_left: bool)
     begun = asyncio.Event()
 
     async def read() -> None:
-        async with aclosing(agent.stream("When?")) as events:
+        async with agent, aclosing(agent.stream("When?")) as events:
             async for event in events:
                 if event.kind == "tool_start":
                     begun.set()

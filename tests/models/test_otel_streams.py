@@ -29,8 +29,8 @@ def spans() -> Iterator[InMemorySpanExporter]:
     otel.uninstrument()
 
 
-def opened(body: bytes = BODY) -> Any:  # noqa: ANN401 - a stream of the SDK
-    create: Any = openai_client([body]).chat.completions.create
+def opened(*chunks: bytes) -> Any:  # noqa: ANN401 - a stream of the SDK
+    create: Any = openai_client(chunks or [BODY]).chat.completions.create
     return create(model="m", messages=[], stream=True, temperature=0.5)
 
 
@@ -74,7 +74,7 @@ def test_the_provider_is_that_of_the_protocol(spans: InMemorySpanExporter) -> No
 
 
 def test_a_stream_that_was_left_ends_its_span(spans: InMemorySpanExporter) -> None:
-    with deltafold.stream(opened(chat("a", "b", "c"))) as stream:
+    with deltafold.stream(opened(*chat("a", "b", "c").splitlines(keepends=True))) as stream:
         next(iter(stream))
     (span,) = spans.get_finished_spans()
     assert dict(span.attributes or {})["error.type"] == "cancelled"

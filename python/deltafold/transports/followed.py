@@ -16,8 +16,7 @@ from collections import deque
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
-from inspect import iscoroutinefunction
-from types import FunctionType
+from types import AsyncGeneratorType, FunctionType, GeneratorType
 from typing import Any, Final, Protocol, cast
 
 from deltafold.contract.kinds import ErrorCode
@@ -52,20 +51,36 @@ def watched(response: object) -> object | None:
     if inner is not None:
         return inner if _is_watched(inner) else None
     made = getattr(response, "_stream_cls", None)
-    if isinstance(made, type) and len(_making(made)) > 1:
-        # The stream of a raw response has the class of an instrumentor.
-        return _parsed(response, made)
+    if made is not None and hasattr(response, "parse"):
+        is_changed = isinstance(made, type) and len(_making(made)) > 1
+        return _Parsed(response) if is_changed or _is_observed(response) else None
     return response if _is_watched(response) else None
 
 
-def _parsed(response: object, kind: type) -> object | None:
-    """Return the stream of a raw response, if it makes one without awaiting."""
-    parse: object = getattr(response, "parse", None)
-    if callable(parse) and not iscoroutinefunction(parse):
-        stream: object = parse()
-        return stream
-    _warn(kind.__module__, kind.__qualname__)
-    return None
+class _Parsed:
+    """The stream that a raw response makes when it is asked for."""
+
+    def __init__(self, response: object) -> None:
+        self._parse: Callable[[], object] = cast("Any", response).parse
+        self.stream: object = None
+
+    def __iter__(self) -> Iterator[object]:
+        self.stream = self._parse()
+        return iter(cast("Iterable[object]", self.stream))
+
+    async def __aiter__(self) -> AsyncIterator[object]:
+        stream = self._parse()
+        self.stream = await stream if isinstance(stream, Awaitable) else stream
+        async for made in cast("AsyncIterable[object]", self.stream):
+            yield made
+
+    @property
+    def _iterator(self) -> object:
+        return getattr(self.stream, "_iterator", None)
+
+    def close(self) -> object:
+        """Close the stream, if there is one."""
+        return None if self.stream is None else cast("Any", self.stream).close()
 
 
 def _is_watched(stream: object) -> bool:
@@ -87,8 +102,13 @@ def _is_watched(stream: object) -> bool:
             return True  # a patch of the class
     if has_foreign_iterator(stream):
         return True
-    body = getattr(vars(stream).get("response"), "stream", None)
-    return getattr(body, "stream_observer", None) is not None  # of anthropic's own tracing
+    return _is_observed(stream)
+
+
+def _is_observed(response: object) -> bool:
+    """Return whether anthropic's own tracing has wrapped the body."""
+    body = getattr(http_response(response), "stream", None)
+    return getattr(body, "stream_observer", None) is not None
 
 
 def has_foreign_iterator(stream: object) -> bool:
@@ -109,16 +129,26 @@ def _holds(stream: object) -> bool:
 
 
 def _made_by(iterator: object, module: str) -> str:
-    """Return the module whose generator an SDK's stream reads; its own where it is ours."""
-    frame: Any = getattr(iterator, "gi_frame", None) or getattr(iterator, "ag_frame", None)
-    name: str = module if frame is None else frame.f_globals.get("__name__", module)
+    """Return the module whose iterator an SDK's stream reads; its own where it is ours."""
+    if isinstance(iterator, GeneratorType):
+        frame = iterator.gi_frame
+    elif isinstance(iterator, AsyncGeneratorType):
+        frame = iterator.ag_frame
+    elif iterator is None:
+        return module  # it is made when it is asked for
+    else:
+        return type(iterator).__module__
+    if frame is None:
+        return module  # it has ended
+    name: str = frame.f_globals.get("__name__", module)
     return module if name.startswith(_OWN) else name
 
 
 def _named(wrapper: object) -> None:
     """Warn, once for each package, that the span of a wrapper has not the answer."""
-    kind = type(wrapper)
-    iterator = getattr(wrapper, "_iterator", None) if len(_making(kind)) == 1 else None
+    seen = wrapper.stream if isinstance(wrapper, _Parsed) else wrapper
+    kind = type(seen)
+    iterator = getattr(seen, "_iterator", None) if len(_making(kind)) == 1 else None
     _warn(_made_by(iterator, kind.__module__), kind.__qualname__)
 
 

@@ -30,7 +30,7 @@ from deltafold.compat.object_streams import (
 )
 from deltafold.contract.exceptions import MisuseError
 from deltafold.message import data_types
-from deltafold.transports.followed import has_foreign_iterator, watched
+from deltafold.transports.followed import has_foreign_iterator, is_wrapped
 from deltafold.transports.responses import async_source_of, http_response, source_of
 from deltafold.transports.sources import AsyncSource, Source
 
@@ -73,7 +73,7 @@ def opened(
     if reason is not None:
         raise MisuseError(f"{reason}: iterate this stream itself")
     is_async = isinstance(stream, kinds[1])
-    if watched(stream) is not None:
+    if is_wrapped(stream):
         return _passed(stream, dialect)  # an instrumentor sees the objects of the SDK
     if is_async:
         return AsyncObjectStream(read(stream), async_source_of(stream))

@@ -84,7 +84,14 @@ class _Parsed:
 
 
 def _is_watched(stream: object) -> bool:
+    return is_wrapped(stream) or (bool(_making(type(stream))) and _is_observed(stream))
+
+
+def is_wrapped(stream: object) -> bool:
+    """Return whether other code has wrapped or patched the stream of an SDK."""
     kind = type(stream)
+    if kind.__module__ == _MOCKS:
+        return False
     if not (hasattr(stream, "__iter__") or hasattr(stream, "__aiter__")):
         return False
     if kind is not stream.__class__ or hasattr(stream, "__wrapped__"):
@@ -100,9 +107,7 @@ def _is_watched(stream: object) -> bool:
         method: object = getattr(kind, name, making[0])
         if type(method) is not FunctionType or method.__module__ != module:
             return True  # a patch of the class
-    if has_foreign_iterator(stream):
-        return True
-    return _is_observed(stream)
+    return has_foreign_iterator(stream)
 
 
 def _is_observed(response: object) -> bool:

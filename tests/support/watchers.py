@@ -9,6 +9,7 @@ stream whose iterator was replaced by a generator.
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from types import new_class
 from typing import Any, Final, get_origin
 
 
@@ -79,89 +80,71 @@ class Proxy(Passing):
         """The stream."""
         return self.__dict__["__wrapped"]
 
-    @property
-    def __class__(self) -> type:
+    @property  # type: ignore[misc]  # a proxy says that it has another class
+    def __class__(self) -> Any:  # noqa: ANN401 # pyright: ignore[reportIncompatibleMethodOverride]
         """The class of the stream."""
-        return type(self.__dict__["__wrapped"])
+        return self.__dict__["__wrapped"].__class__
 
     def __setattr__(self, name: str, value: object) -> None:
         setattr(self.__dict__["__wrapped"], name, value)
+
+
+async def _awaited(made: AsyncIterator[object], seen: Seen) -> AsyncIterator[object]:
+    try:
+        async for item in made:
+            seen.items.append(item)
+            yield item
+    except Exception as error:
+        seen.end(type(error).__name__)
+        raise
+    else:
+        seen.end("whole")
+    finally:
+        seen.end("closed")
+
+
+def _waited(made: Iterator[object], seen: Seen) -> Iterator[object]:
+    try:
+        for item in made:
+            seen.items.append(item)
+            yield item
+    except Exception as error:
+        seen.end(type(error).__name__)
+        raise
+    else:
+        seen.end("whole")
+    finally:
+        seen.end("closed")
 
 
 def _generated(stream: Any, seen: Seen) -> Any:  # noqa: ANN401 - of any SDK
     """Replace the iterator of a stream by a generator, and its method `close`."""
     inner, close = stream._iterator, stream.close
 
-    def watched() -> Iterator[object]:
-        try:
-            for item in inner:
-                seen.items.append(item)
-                yield item
-        except Exception as error:
-            seen.end(type(error).__name__)
-            raise
-        else:
-            seen.end("whole")
-        finally:
-            seen.end("closed")
-
-    async def awaited() -> AsyncIterator[object]:
-        try:
-            async for item in inner:
-                seen.items.append(item)
-                yield item
-        except Exception as error:
-            seen.end(type(error).__name__)
-            raise
-        else:
-            seen.end("whole")
-        finally:
-            seen.end("closed")
-
     def closed() -> object:
         seen.end("closed")
         return close()
 
-    stream._iterator = awaited() if hasattr(stream, "__aiter__") else watched()
+    is_async = hasattr(stream, "__aiter__")
+    stream._iterator = _awaited(inner, seen) if is_async else _waited(inner, seen)
     stream.close = closed
     return stream
 
 
+_SUPER: Final[Any] = super
+
+
 def _subclass(base: Any, seen: Seen) -> type:  # noqa: ANN401 - a class with its parameters
     """Make a subclass of a stream that sees what the class over it makes."""
-    if hasattr(get_origin(base) or base, "__aiter__"):
+    watching: Any = _awaited if hasattr(get_origin(base) or base, "__aiter__") else _waited
 
-        class Awaited(base):
-            async def __stream__(self) -> AsyncIterator[object]:
-                try:
-                    async for item in super().__stream__():
-                        seen.items.append(item)
-                        yield item
-                except Exception as error:
-                    seen.end(type(error).__name__)
-                    raise
-                else:
-                    seen.end("whole")
-                finally:
-                    seen.end("closed")
+    def make(stream: object) -> object:
+        over: Any = _SUPER(made, stream)
+        return watching(over.__stream__(), seen)
 
-        return Awaited
-
-    class Watched(base):
-        def __stream__(self) -> Iterator[object]:
-            try:
-                for item in super().__stream__():
-                    seen.items.append(item)
-                    yield item
-            except Exception as error:
-                seen.end(type(error).__name__)
-                raise
-            else:
-                seen.end("whole")
-            finally:
-                seen.end("closed")
-
-    return Watched
+    made: Any = new_class("Watched", (base,), {}, lambda names: names.update(__stream__=make))
+    kind: type = made
+    return kind
 
 
 def _with_results(client: Any, change: Callable[[Any], Any]) -> None:  # noqa: ANN401 - of any SDK
@@ -174,7 +157,11 @@ def _with_results(client: Any, change: Callable[[Any], Any]) -> None:  # noqa: A
 
         client.request = send
     else:
-        client.request = lambda *given, **options: change(request(*given, **options))
+
+        def wait(*given: Any, **options: Any) -> Any:  # noqa: ANN401 - of the SDK
+            return change(request(*given, **options))
+
+        client.request = wait
 
 
 def _with_class(client: Any, seen: Seen) -> None:  # noqa: ANN401 - of any SDK

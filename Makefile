@@ -111,6 +111,9 @@ check-frameworks: .venv-frameworks/installed .venv-strands/installed .venv-frame
 check-takeover: .venv-takeover/installed .venv-llm/installed .venv-gptme/installed .venv-takeover/sdists ## the own tests of other projects with deltafold beneath their models; rewrites docs/takeovers.md (installs the projects)
 	.venv-takeover/bin/python tests/external/takeover/projects.py
 
+check-tracing: .venv-tracing/installed ## the spans of tracing packages over streams that deltafold reads; the table in docs/how-to/tracing.md (installs the packages)
+	.venv-tracing/bin/python -m pytest -c tests/external/tracing/pytest.ini --rootdir tests/external/tracing tests/external/tracing
+
 check-engines: .venv-engines/installed ## Ray Data, Spark, Polars and DuckDB fold 100,000 rows with two workers each (installs them; Spark needs java)
 	.venv-engines/bin/python -m pytest -c tests/external/engines/pytest.ini --rootdir tests/external/engines tests/external/engines
 

@@ -1,30 +1,40 @@
-"""OpenTelemetry: a span and the metrics of every model call, by the GenAI conventions.
+"""OpenTelemetry: spans of model calls, runs and tools, and the metrics of calls.
 
-In: calls as they begin and end.  Out: spans and histograms of OpenTelemetry's API (extra `otel`).
+In: calls, streams of other clients, runs and tools as they begin and end.  Out: spans and
+histograms of OpenTelemetry's API (extra `otel`), by the GenAI conventions.
 
 >>> deltafold.otel.instrument()
 >>> deltafold.otel.uninstrument()
 
 Laws: nothing is recorded before `instrument()`. Content is recorded only on request. `CONVENTIONS`
-has the names, one table per version of the conventions. Telemetry never makes a call fail.
-Source: OpenTelemetry semantic conventions for GenAI client spans and metrics, 1.41 (read 2026-11).
+has the names, one table per version of the conventions. Telemetry never makes a call fail. A span
+is the parent of what begins inside of it, in any task or thread that has its context variables.
+Source: OpenTelemetry semantic conventions for GenAI client spans, agent spans and metrics, 1.41
+(read 2026-11).
 """
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from deltafold._core import __version__
 from deltafold.contract.exceptions import MisuseError
+from deltafold.contract.usage import Usage
+from deltafold.dialects import DIALECTS, Dialect
 from deltafold.dialects.settings_table import setting_in
 from deltafold.message.messages import Message, Role
 from deltafold.message.timing import Timing
 from deltafold.models.call_inputs import CallFacts
-from deltafold.models.observer import set_telemetry
+from deltafold.models.observer import Step, set_telemetry
 from deltafold.streams.core import Observer, StreamCore
+from deltafold.streams.foreign_calls import STREAMS
+from deltafold.transports.addresses import dialect_of_address
 from deltafold.transports.secrets import address_of
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +87,13 @@ _V1_41: Final = Conventions(
         "error_type": "error.type",
         "server_address": "server.address",
         "server_port": "server.port",
+        "agent_name": "gen_ai.agent.name",
+        "tool_name": "gen_ai.tool.name",
+        "tool_type": "gen_ai.tool.type",
+        "tool_call_id": "gen_ai.tool.call.id",
+        "tool_description": "gen_ai.tool.description",
+        "tool_arguments": "gen_ai.tool.call.arguments",
+        "tool_result": "gen_ai.tool.call.result",
     },
     metrics={
         "duration": ("gen_ai.client.operation.duration", "s", "GenAI operation duration."),
@@ -126,10 +143,15 @@ def instrument(
     meter_provider: object | None = None,
     conventions: str = "1.41",
 ) -> "Instrumentation":
-    """Record every later call of every Model.
+    """Record every later call of every Model, each run of an agent and each tool that it runs.
+
+    `deltafold.stream` and `deltafold.astream` are recorded, too, where they read the response of an
+    HTTP client. Their spans begin with the first read. Where another package traces the same
+    client, there are two spans.
 
     Args:
-        capture_content: whether the span carries the messages, the system prompt and the tools.
+        capture_content: whether spans carry the messages, the system prompt, the tools, and what
+            tools receive and return.
         tracer_provider: makes the tracer; None is the global provider.
         meter_provider: makes the meter; None is the global provider.
         conventions: the version of the names, a key of `CONVENTIONS`.
@@ -143,7 +165,8 @@ def instrument(
         meter_provider=meter_provider,
         conventions=conventions,
     )
-    set_telemetry(made)
+    set_telemetry(made, made)
+    STREAMS.telemetry = made.begun_stream
     return made
 
 
@@ -170,6 +193,7 @@ def instrumentation(
 def uninstrument() -> None:
     """Record no further call; those under way are recorded at their end."""
     set_telemetry(None)
+    STREAMS.telemetry = None
 
 
 class Instrumentation:
@@ -203,11 +227,68 @@ class Instrumentation:
             for measure, (name, unit, description) in names.metrics.items()
         }
         self.client_kind: Any = trace.SpanKind.CLIENT
+        self.internal_kind: Any = trace.SpanKind.INTERNAL
+        self.use_span: Any = trace.use_span
         self.failed: Any = trace.StatusCode.ERROR
 
     def __call__(self, facts: CallFacts) -> Observer:
         """Begin the span of a call."""
-        return _Call(self, facts)
+        said = _said(facts) if self.capture_content else {}
+        known = {
+            "conversation": facts.metadata.session_id,
+            "stream": facts.request.stream or None,
+            **_settings(facts.row, facts.request.body),
+            **said,
+        }
+        return _Call(self, facts.vendor, facts.model_id, facts.server, known)
+
+    def begun_stream(self, response: object) -> Observer | None:
+        """Begin the span of a stream whose response another client has opened.
+
+        Args:
+            response: the HTTP response; None is returned for other objects.
+        """
+        request: object = getattr(response, "request", None)
+        address: object = getattr(request, "url", None) or getattr(response, "url", None)
+        if address is None:
+            return None
+        dialect = dialect_of_address(response)
+        row = None if dialect is None else DIALECTS.get(dialect)
+        body = _body_of(request)
+        model = body.get("model")
+        known = {} if row is None else {"stream": True, **_settings(row, body)}
+        return _Call(
+            self,
+            "" if row is None else row.author,
+            model if isinstance(model, str) else "",
+            str(address),
+            known,
+        )
+
+    def begun_run(
+        self, agent_name: str | None, session_id: str | None, said: Message | None
+    ) -> Step:
+        """Begin the span of a run."""
+        known: dict[str, object] = {
+            "operation": "invoke_agent",
+            "agent_name": agent_name,
+            "conversation": session_id,
+        }
+        if said is not None and self.capture_content:
+            known["input_messages"] = _as_json([said])
+        return _Step(self, f"invoke_agent {agent_name or ''}".rstrip(), known)
+
+    def begun_tool(self, name: str, call_id: str, description: str, arguments: str) -> Step:
+        """Begin the span of one execution of a tool."""
+        known: dict[str, object] = {
+            "operation": "execute_tool",
+            "tool_name": name,
+            "tool_type": "function",
+            "tool_call_id": call_id,
+            "tool_description": description or None,
+            "tool_arguments": arguments if self.capture_content else None,
+        }
+        return _Step(self, f"execute_tool {name}", known)
 
     def named(self, facts: Mapping[str, object]) -> dict[str, object]:
         """Return facts under the names of the conventions, without unknown values."""
@@ -220,29 +301,27 @@ class _Call:
 
     __slots__ = ("_common", "_instrumentation", "_span")
 
-    def __init__(self, instrumentation: Instrumentation, facts: CallFacts) -> None:
+    def __init__(
+        self,
+        instrumentation: Instrumentation,
+        vendor: str,
+        model_id: str,
+        server: str,
+        known: Mapping[str, object],
+    ) -> None:
         self._instrumentation = instrumentation
-        address, port = address_of(facts.server)
+        address, port = address_of(server)
         self._common: dict[str, object] = {
             "operation": "chat",
-            "provider": instrumentation.names.providers.get(facts.vendor, facts.vendor),
-            "request_model": facts.model_id,
+            "provider": instrumentation.names.providers.get(vendor, vendor) or None,
+            "request_model": model_id or None,
             "server_address": address,
             "server_port": port,
         }
-        body = facts.request.body
-        known: dict[str, object] = {
-            **self._common,
-            "conversation": facts.metadata.session_id,
-            "stream": facts.request.stream or None,
-            **{name: setting_in(facts.row.settings, name, body) for name in _SETTINGS},
-        }
-        if instrumentation.capture_content:
-            known |= _said(facts)
         self._span: Any = instrumentation.tracer.start_span(
-            f"chat {facts.model_id}",
+            f"chat {model_id}".rstrip(),
             kind=instrumentation.client_kind,
-            attributes=instrumentation.named(known),
+            attributes=instrumentation.named({**self._common, **known}),
         )
 
     def ended(self, core: StreamCore) -> None:
@@ -260,13 +339,7 @@ class _Call:
             "error_type": None if error is None else str(error.code),
         }
         if usage is not None:
-            known |= {
-                "input_tokens": usage.input_tokens,
-                "output_tokens": usage.output_tokens,
-                "cache_read_tokens": usage.cache_read_tokens,
-                "cache_write_tokens": usage.cache_write_tokens,
-                "reasoning_tokens": usage.reasoning_tokens,
-            }
+            known |= _tokens(usage)
         if instrumentation.capture_content:
             known["output_messages"] = _as_json([message])
         self._span.set_attributes(instrumentation.named(known))
@@ -294,6 +367,73 @@ class _Call:
     def _record(self, measure: str, value: float, facts: Mapping[str, object]) -> None:
         instrumentation = self._instrumentation
         instrumentation.histograms[measure].record(value, attributes=instrumentation.named(facts))
+
+
+class _Step(Step):
+    """A run or a tool under way."""
+
+    def __init__(
+        self, instrumentation: Instrumentation, name: str, known: Mapping[str, object]
+    ) -> None:
+        self._instrumentation = instrumentation
+        self._span: Any = instrumentation.tracer.start_span(
+            name, kind=instrumentation.internal_kind, attributes=instrumentation.named(known)
+        )
+
+    def inside(self) -> "AbstractContextManager[object]":
+        """Return the context in which the span is the parent of those that begin."""
+        entered: AbstractContextManager[object] = self._instrumentation.use_span(
+            self._span,
+            end_on_exit=False,
+            record_exception=False,
+            set_status_on_exception=False,
+        )
+        return entered
+
+    def ended(
+        self,
+        error_type: str | None,
+        *,
+        usage: Usage | None = None,
+        answer: Message | None = None,
+        result: str | None = None,
+    ) -> None:
+        """Record the outcome of the step."""
+        instrumentation = self._instrumentation
+        known: dict[str, object] = {"error_type": error_type}
+        if usage is not None:
+            known |= _tokens(usage)
+        if instrumentation.capture_content:
+            known["output_messages"] = None if answer is None else _as_json([answer])
+            known["tool_result"] = result
+        self._span.set_attributes(instrumentation.named(known))
+        if error_type is not None:
+            self._span.set_status(instrumentation.failed)
+        self._span.end()
+
+
+def _settings(row: Dialect, body: Mapping[str, object]) -> dict[str, object]:
+    return {name: setting_in(row.settings, name, body) for name in _SETTINGS}
+
+
+def _body_of(request: object) -> Mapping[str, object]:
+    """Return the JSON body of a request that another client has sent; {} if there is none."""
+    try:
+        sent: Any = getattr(request, "content", None) or getattr(request, "body", None)
+        body: object = json.loads(sent)
+    except Exception:  # noqa: BLE001 - a stream that was sent, a form, or no body
+        return {}
+    return cast("Mapping[str, object]", body) if isinstance(body, dict) else {}
+
+
+def _tokens(usage: Usage) -> dict[str, object]:
+    return {
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "cache_read_tokens": usage.cache_read_tokens,
+        "cache_write_tokens": usage.cache_write_tokens,
+        "reasoning_tokens": usage.reasoning_tokens,
+    }
 
 
 def _said(facts: CallFacts) -> dict[str, object]:

@@ -355,7 +355,8 @@ def test_the_observability_of_the_settings_traces_the_model(
     server.queue(Recording.of_events(DONE))
     settings = AgentConfig(model="openai/gpt-4.1", observability={"tracer_provider": provider})
     Agent(settings).run_sync("When?")
-    assert [span.name for span in exporter.get_finished_spans()] == ["chat gpt-4.1"]
+    names = [span.name for span in exporter.get_finished_spans()]
+    assert names == ["chat gpt-4.1", "invoke_agent"]
 
 
 def test_only_so_many_calls_run_at_once(server: ReplayServer) -> None:

@@ -10,7 +10,7 @@ iteration ends, fails or is abandoned.
 
 import json
 from abc import abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
 from contextlib import suppress
 from enum import Enum
 from types import TracebackType
@@ -196,7 +196,7 @@ class ObjectStream(_Read[ObjectT]):
         """Keep the source; nothing is read."""
         self._reading = reading
         self._source = source
-        self._objects = objects_of(reading, source)
+        self._objects = objects_of(reading, lambda: source)
 
     def __iter__(self) -> Iterator[ObjectT]:
         return self._objects
@@ -229,7 +229,7 @@ class AsyncObjectStream(_Read[ObjectT]):
         """Keep the source; nothing is read."""
         self._reading = reading
         self._source = source
-        self._objects = async_objects_of(reading, source)
+        self._objects = async_objects_of(reading, lambda: source)
 
     def __aiter__(self) -> AsyncIterator[ObjectT]:
         return self._objects
@@ -254,8 +254,9 @@ class AsyncObjectStream(_Read[ObjectT]):
         await self.close()
 
 
-def objects_of(reading: Reading[ObjectT], source: Source) -> Generator[ObjectT]:
-    """Yield the objects of a source, then close it."""
+def objects_of(reading: Reading[ObjectT], open_source: Callable[[], Source]) -> Generator[ObjectT]:
+    """Open a source when the first object is asked for, yield its objects, then close it."""
+    source = open_source()
     try:
         reading.begun = True
         reading.begin()
@@ -283,9 +284,10 @@ def objects_of(reading: Reading[ObjectT], source: Source) -> Generator[ObjectT]:
 
 
 async def async_objects_of(
-    reading: Reading[ObjectT], source: AsyncSource
+    reading: Reading[ObjectT], open_source: Callable[[], AsyncSource]
 ) -> AsyncGenerator[ObjectT]:
-    """Yield the objects of a source, then close it."""
+    """Open a source when the first object is asked for, yield its objects, then close it."""
+    source = open_source()
     try:
         reading.begun = True
         reading.begin()

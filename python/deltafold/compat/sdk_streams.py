@@ -16,7 +16,8 @@ from collections.abc import (
     Mapping,
 )
 from contextlib import suppress
-from inspect import iscoroutinefunction
+from functools import partial
+from inspect import getattr_static, iscoroutinefunction
 from typing import Any, Final, TypeVar, cast
 
 from deltafold.compat.object_streams import (
@@ -29,12 +30,16 @@ from deltafold.compat.object_streams import (
 )
 from deltafold.contract.exceptions import MisuseError
 from deltafold.message import data_types
-from deltafold.transports.responses import async_source_of, source_of
+from deltafold.transports.followed import has_foreign_iterator, is_wrapped
+from deltafold.transports.responses import async_source_of, http_response, source_of
+from deltafold.transports.sources import AsyncSource, Source
 
 ObjectT = TypeVar("ObjectT")
 
 _READING: Final = "_deltafold_reading"
 """Attribute of an SDK's stream, whose iterator this module has replaced."""
+
+_OK: Final = 200
 
 SSE_DECODERS: Final = frozenset({"SSEDecoder"})
 """Names of the classes that frame server-sent events in both SDKs."""
@@ -60,19 +65,34 @@ def opened(
         MisuseError: only the SDK can read the stream, or it was read in part.
     """
     if not isinstance(stream, kinds) and _holds_objects(stream):
-        passed = PassedObjects[ObjectT](dialect)
-        if isinstance(stream, AsyncIterable):
-            return AsyncObjectStream(passed, async_source_of(cast("object", stream)))
-        return ObjectStream(passed, source_of(stream))
+        return _passed(stream, dialect)
     if not isinstance(stream, kinds):
         names = " or ".join(kind.__name__ for kind in kinds)
         raise MisuseError(f"`stream` must be a {names} of the SDK, not {type(stream).__name__}")
     reason = _refusal(stream, decoders)
     if reason is not None:
         raise MisuseError(f"{reason}: iterate this stream itself")
-    if isinstance(stream, AsyncIterable):
-        return AsyncObjectStream(read(stream), async_source_of(cast("object", stream)))
+    is_async = isinstance(stream, kinds[1])
+    if is_wrapped(stream):
+        return _passed(stream, dialect)  # an instrumentor sees the objects of the SDK
+    if is_async:
+        return AsyncObjectStream(read(stream), async_source_of(stream))
     return ObjectStream(read(stream), source_of(stream))
+
+
+def _passed(stream: object, dialect: str) -> ObjectStream[Any] | AsyncObjectStream[Any]:
+    """Return the stream of objects that something else has made."""
+    passed = PassedObjects[Any](dialect)
+    body = http_response(stream)
+    if body is not stream:
+        # A wrapper of an SDK's stream: its objects are wanted, not the bytes below.
+        made = cast("Any", stream)
+        if isinstance(getattr(body, "stream", None), AsyncIterable):
+            return AsyncObjectStream(passed, AsyncSource(aiter(made), made.close, _OK, {}))
+        return ObjectStream(passed, Source(iter(made), made.close, _OK, {}))
+    if isinstance(stream, AsyncIterable):
+        return AsyncObjectStream(passed, async_source_of(cast("object", stream)))
+    return ObjectStream(passed, source_of(stream))
 
 
 def with_faster_streams(
@@ -90,13 +110,22 @@ def with_faster_streams(
         reading_of: makes the reading of a stream; None for a stream to leave as it is.
     """
     held: Any = client
-    request: Any = held.request
+    given: Any = held.request
+    is_own = "request" not in vars(client)
+
+    def request(*arguments: object, **options: object) -> object:
+        if not is_own:
+            return given(*arguments, **options)
+        # An instrumentor may have replaced the method of the class since.
+        method = getattr_static(type(client), "request").__get__(client, type(client))
+        return method(*arguments, **options)
 
     def faster(result: object) -> object:
-        if isinstance(result, kinds) and _refusal(result, decoders) is None:
-            reading = reading_of(result)
+        stream = _unwrapped(result, kinds)
+        if stream is not None and _refusal(stream, decoders) is None:
+            reading = reading_of(stream)
             if reading is not None:
-                _make_faster(result, reading)
+                _make_faster(stream, kinds, reading)
         return result
 
     def send(*arguments: object, **options: object) -> object:
@@ -105,34 +134,74 @@ def with_faster_streams(
     async def asend(*arguments: object, **options: object) -> object:
         return faster(await cast("Awaitable[object]", request(*arguments, **options)))
 
-    held.request = asend if iscoroutinefunction(request) else send
+    held.request = asend if iscoroutinefunction(given) else send
 
 
-def _make_faster(stream: object, reading: Reading[object]) -> None:
+def _unwrapped(result: object, kinds: tuple[type, type]) -> object | None:
+    """Return the stream of an SDK, which a proxy may hold; None for other objects."""
+    while result is not None and not issubclass(type(result), kinds):
+        result = getattr(result, "__wrapped__", None)
+    return result
+
+
+def _make_faster(stream: object, kinds: tuple[type, type], reading: Reading[object]) -> None:
     """Give a stream of an SDK our iterator, which ends when the stream is closed."""
     held: Any = stream
     close = held.close
-    if isinstance(stream, AsyncIterable):
-        awaited = async_objects_of(reading, async_source_of(cast("object", stream)))
+    is_async = issubclass(type(stream), kinds[1])
+    objects: Any
+    if is_async:
+        objects = async_objects_of(reading, partial(async_source_of, stream))
+    else:
+        objects = objects_of(reading, partial(source_of, stream))
+    if not _installed(held, kinds[1] if is_async else kinds[0], objects):
+        return
+    if is_async:
 
         async def aclose() -> None:
             if reading.begun:
                 with suppress(RuntimeError):  # another task reads
-                    await awaited.aclose()
+                    await held._iterator.aclose()
+                    await objects.aclose()
             await close()
 
-        held._iterator, held.close = awaited, aclose
+        held.close = aclose
     else:
-        objects = objects_of(reading, source_of(stream))
 
         def closed() -> None:
             if reading.begun:
                 with suppress(ValueError):  # another thread reads
+                    held._iterator.close()
                     objects.close()
             close()
 
-        held._iterator, held.close = objects, closed
+        held.close = closed
     setattr(held, _READING, reading)
+
+
+def _installed(stream: Any, kind: type, objects: object) -> bool:  # noqa: ANN401 - of any SDK
+    """Let a stream iterate our objects, below what a subclass does with them.
+
+    Return False for a stream that is left as it is, because its iterator is not the SDK's, or its
+    class cannot be changed.
+    """
+    given = cast("Any", type(stream))
+    if has_foreign_iterator(stream):
+        return False
+    if given.__stream__ is cast("Any", kind).__stream__:
+        stream._iterator = objects
+        return True
+
+    # An instrumentor reads `super().__stream__()`: a class between the two is the next one there.
+    def made(_: object) -> object:
+        return objects
+
+    between = type(kind.__name__, (kind,), {"__stream__": made})
+    try:
+        stream.__class__ = type(given.__name__, (given, between), {"__module__": given.__module__})
+    except TypeError:
+        return False
+    return True
 
 
 def message_of(stream: object) -> "data_types.Message":

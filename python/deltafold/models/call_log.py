@@ -19,6 +19,7 @@ from deltafold.errors.model_error import ModelError
 from deltafold.message.messages import Meta
 from deltafold.models.call_inputs import CallFacts, Telemetry
 from deltafold.streams.core import Observer, StreamCore
+from deltafold.streams.foreign_calls import Several
 from deltafold.transports.secrets import shown_url
 
 
@@ -37,18 +38,7 @@ def begun(facts: CallFacts, telemetry: Telemetry | None) -> Observer | None:
     observer = telemetry(facts)
     if observer is not None:
         observers.append(observer)
-    return observers[0] if len(observers) == 1 else _Several(observers) if observers else None
-
-
-class _Several:
-    """Several observers as one."""
-
-    def __init__(self, observers: list[Observer]) -> None:
-        self._observers = observers
-
-    def ended(self, core: StreamCore) -> None:
-        for observer in self._observers:
-            observer.ended(core)
+    return observers[0] if len(observers) == 1 else Several(observers) if observers else None
 
 
 class _LoggedCall:

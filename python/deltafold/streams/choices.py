@@ -15,6 +15,7 @@ from deltafold.streams.bodies import WholeBody, whole_body
 from deltafold.streams.mistakes import is_misuse
 from deltafold.streams.options import ChoicesOptions
 from deltafold.transports.addresses import dialect_of_address
+from deltafold.transports.followed import followed, followed_async
 from deltafold.transports.responses import async_source_of, is_sdk_response, source_of
 from deltafold.transports.unready import refuse_unready
 
@@ -110,6 +111,7 @@ def fold_choices(
     source = source_of(body) if is_sdk_response(body) else None
     if source is None:
         refuse_unready(body, "fold_choices")
+    follower = None if source is None else followed(body, source)
     chunks = iter(body) if source is None else source.chunks
     try:
         while not messages.decoder.finished:
@@ -121,6 +123,8 @@ def fold_choices(
             if chunk is _END:
                 break
             messages.feed(chunk)
+        if follower is not None:
+            follower.is_over = True
     finally:
         if source is not None:
             source.close()
@@ -142,6 +146,7 @@ async def afold_choices(
         return fold_choices(chunks, dialect, **options)
     messages = ChoiceMessages(dialect or dialect_of_address(chunks), options)
     source = async_source_of(chunks) if is_sdk_response(chunks) else None
+    follower = None if source is None else followed_async(chunks, source)
     reading = aiter(chunks) if source is None else source.chunks
     try:
         while not messages.decoder.finished:
@@ -153,6 +158,8 @@ async def afold_choices(
             if chunk is _END:
                 break
             messages.feed(chunk)
+        if follower is not None:
+            follower.is_over = True
     finally:
         if source is not None:
             await source.close()

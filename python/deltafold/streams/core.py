@@ -44,13 +44,7 @@ from deltafold.streams.mistakes import CallerError, is_misuse
 from deltafold.streams.options import DecoderOptions
 from deltafold.transports.headers import RawHeaders
 from deltafold.transports.response_info import ResponseHook, ResponseInfo
-from deltafold.transports.responses import http_response
-from deltafold.transports.secrets import (
-    NOTHING_TO_REDACT,
-    Redactor,
-    secrets_of_response,
-    shown_url,
-)
+from deltafold.transports.secrets import NOTHING_TO_REDACT, Redactor
 from deltafold.transports.sources import AsyncSource, Source
 
 if TYPE_CHECKING:
@@ -121,30 +115,6 @@ class CallContext:
 
 NO_CALL: Final = CallContext("", "", None, {}, ())
 """Context of bytes that no call of a client brought."""
-
-
-class ForeignCall(CallContext):
-    """The call of another client: the secrets of its request."""
-
-    __slots__ = ("_response",)
-
-    def __init__(self, response: object) -> None:
-        super().__init__("", "", None, {}, ())
-        self._response = response
-
-    def redactor(self) -> Redactor:
-        """Return the redactor of the secrets of the response's request."""
-        return Redactor(secrets_of_response(http_response(self._response)))
-
-    def called_sdk(self) -> "tuple[SdkName, str] | None":
-        """Return the SDK of the response, and the address that was called."""
-        from deltafold.errors.sdk_exceptions import sdk_of  # noqa: PLC0415 - after a failure alone
-
-        package = sdk_of(self._response)
-        if package is None:
-            return None
-        request = getattr(http_response(self._response), "request", None)
-        return package, shown_url(str(getattr(request, "url", "")))
 
 
 _OK: Final = 200

@@ -23,7 +23,8 @@ from deltafold.errors.mapper import ErrorMapper
 from deltafold.errors.model_error import ModelError
 from deltafold.message import data_types
 from deltafold.message.notebook import stream_html
-from deltafold.streams.core import CallContext, ForeignCall, Status
+from deltafold.streams.core import CallContext, Status
+from deltafold.streams.foreign_calls import ForeignCall
 from deltafold.streams.options import DecoderOptions
 from deltafold.streams.readers import (
     AsyncReader,
@@ -34,6 +35,7 @@ from deltafold.streams.readers import (
     Tee,
 )
 from deltafold.transports.addresses import dialect_of_address
+from deltafold.transports.followed import followed, followed_async
 from deltafold.transports.response_info import ResponseInfo
 from deltafold.transports.responses import async_source_of, plain_chunks, source_of
 from deltafold.transports.sources import AsyncSource, Source
@@ -349,7 +351,8 @@ def stream(
     if chunks is not None:
         return DeltaStream(chunks, dialect, error_mapper=error_mapper, tee=tee, **options)
     source = source_of(response)
-    named, call = dialect or dialect_of_address(response), ForeignCall(response)
+    call = ForeignCall(response, followed(response, source))
+    named = dialect or dialect_of_address(response)
 
     def opened() -> Source:
         return source
@@ -371,9 +374,10 @@ def astream(
     ...     message = await stream.final_message()
     """
     source = async_source_of(response)
+    call = ForeignCall(response, followed_async(response, source))
+    named = dialect or dialect_of_address(response)
 
     async def opened() -> AsyncSource:
         return source
 
-    named, call = dialect or dialect_of_address(response), ForeignCall(response)
     return AsyncDeltaStream(opened, named, error_mapper=error_mapper, tee=tee, call=call, **options)

@@ -33,6 +33,7 @@ from deltafold.transports.event_streams import event_stream_body, streamed_membe
 from deltafold.transports.headers import header_text, raw_headers
 from deltafold.transports.sources import AsyncSource, Source
 from deltafold.transports.unready import (
+    FED,
     is_line_iterator,
     is_mocked_iterator,
     refuse_begun,
@@ -287,7 +288,8 @@ def source_of_httpx(response: object, timed: "LimitsAndWatch | None" = None) -> 
             must have no other reader. The caller sets `AsyncSource.limits`.
     """
     # httpx reads this body from a connection.
-    if _is_async_httpx_body(response) and "network_stream" in _extensions(response):
+    is_read = "network_stream" in _extensions(response) and not hasattr(response, FED)
+    if is_read and _is_async_httpx_body(response):
         source = _source_of_connection(response, is_own=timed is not None)
     else:
         body = cast("_AsyncBody", response)

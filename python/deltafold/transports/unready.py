@@ -38,6 +38,9 @@ _MOCKS: Final = "unittest.mock"
 _OF_RESPONSES: Final = frozenset(
     {"iter_bytes", "aiter_bytes", "iter_content", "content", "response", "http_response"}
 )
+FED: Final = "_deltafold_fed"
+"""Attribute of an HTTP response whose bytes are handed out by `transports/followed.py`."""
+
 _FIELDS: Final = (b"data:", b"event:", b"id:", b"retry:")
 
 
@@ -148,15 +151,15 @@ def refuse_begun(response: object, entry: str) -> None:
     Raises:
         MisuseError: the rest would be half a message, or there is none.
     """
-    if _was_closed(response):
-        raise MisuseError(
-            f"this {type(response).__qualname__} was closed before {entry}() read it: pass it "
-            "while it is open, inside of its with block"
-        )
     if _was_begun(response):
         raise MisuseError(
             f"a part of this {type(response).__qualname__} was read already, and the rest is half "
             f"a message: pass it to {entry}() before anything reads it"
+        )
+    if _was_closed(response):
+        raise MisuseError(
+            f"this {type(response).__qualname__} was closed before {entry}() read it: pass it "
+            "while it is open, inside of its with block"
         )
 
 
@@ -168,6 +171,8 @@ def _was_closed(response: object) -> bool:
 
 
 def _was_begun(response: object) -> bool:
+    if hasattr(response, FED) and was_given(response, FED):
+        return False
     if hasattr(response, "is_stream_consumed"):  # httpx; its `read()` keeps all
         consumed = cast("bool", getattr(response, "is_stream_consumed", False))
         return consumed and not hasattr(response, "_content")

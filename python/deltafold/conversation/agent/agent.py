@@ -21,6 +21,7 @@ from deltafold.contract.kinds import FinishReason
 from deltafold.conversation.agent.deadline import Deadline, LimitReachedError
 from deltafold.conversation.agent.executor import Approve
 from deltafold.conversation.agent.model_turn import Asking
+from deltafold.conversation.agent.observed import error_type_of, inside
 from deltafold.conversation.agent.run import AgentConfig, RunState, RunStatus
 from deltafold.conversation.agent.run_events import AgentEvent, AgentEventKind, RunResult
 from deltafold.conversation.agent.run_log import (
@@ -45,10 +46,13 @@ from deltafold.errors.model_error import ModelError, OutputError
 from deltafold.message.messages import Message
 from deltafold.models.base import Model
 from deltafold.models.loader import load_model
+from deltafold.models.observer import CURRENT, NO_STEP, Step
 from deltafold.streams.outputs import Output
 
 if TYPE_CHECKING:
     from types import TracebackType
+
+    from deltafold.otel import Instrumentation
 
 T = TypeVar("T", default=None)
 K = TypeVar("K")
@@ -114,17 +118,19 @@ class Agent(Generic[T]):
         self.run_state = RunState()
         self._strategy = strategy or _default_strategy
         self._turn = 0
+        telemetry = _telemetry_of(self.config) if model is None else None
         self._setup = RunSetup(
             self.config,
             self.state,
             self.run_state,
-            _router_of(self.config, model),
+            _router_of(self.config, model, telemetry),
             ContextManager(compact),
             self._enabled(tools),
             approve,
             self,
             self.config.runtime or None if runtime is None else runtime,
             None if output is None else Output.of(output),
+            telemetry,
         )
         Answering(self._setup, 0)  # checks the tools
         clients = [route.client for route in self._setup.router.routes.values()]
@@ -232,6 +238,7 @@ class Agent(Generic[T]):
         entry = ModelInputEntry.of_message(said)
         log = self.state.log
         log.run_id = self.run_state.begin(run_id)
+        step = self._step(said)
 
         def prepare() -> int:
             self._instruct()
@@ -242,7 +249,7 @@ class Agent(Generic[T]):
             self.state.append_model_input(entry)
             return 0
 
-        async with aclosing(self._guarded(prepare)) as batches:
+        async with aclosing(self._guarded(prepare, step)) as batches:
             async for events in batches:
                 yield events
 
@@ -265,20 +272,32 @@ class Agent(Generic[T]):
                 log.append(CallEntry(tool_call_id=call_id, stage=stage))
             return count_run(log, log.run_id, state)
 
-        async with aclosing(self._guarded(prepare)) as batches:
+        async with aclosing(self._guarded(prepare, self._step(None))) as batches:
             async for events in batches:
                 yield events
 
-    async def _guarded(self, prepare: Callable[[], int]) -> AsyncGenerator[list[AgentEvent]]:
+    def _step(self, said: Message | None) -> Step:
+        """Begin the telemetry of a run."""
+        telemetry = self._setup.telemetry or CURRENT.steps
+        if telemetry is None:
+            return NO_STEP
+        return telemetry.begun_run(self.config.name, self.state.log.session_id, said)
+
+    async def _guarded(
+        self, prepare: Callable[[], int], step: Step
+    ) -> AsyncGenerator[list[AgentEvent]]:
         """Run the loop, and end the state of the run whatever happens."""
+        failure: Exception | None = None
         try:
             async with aclosing(self._loop(prepare())) as loop:
-                async for events in loop:
+                async for events in inside(step, loop):
                     yield events
         except LimitReachedError as limit:
+            failure = limit
             self._end(RunStatus.ABORTED, str(limit))
             yield self._run_end(limit.reason)
         except Exception as error:
+            failure = error
             self._end(RunStatus.FAILED, str(error))
             is_returned = isinstance(error, ModelError | OutputError)
             if self.config.loop.on_error == "raise" or not is_returned:
@@ -287,6 +306,14 @@ class Agent(Generic[T]):
         finally:
             # A run that was cancelled, or whose events are not read any more.
             self._end(RunStatus.ABORTED, "cancelled")
+            if step is not NO_STEP:
+                answer, used = newest_answer(self.state.log), self.run_state
+                step.ended(
+                    error_type_of(used.status, failure),
+                    usage=used.token_usage,
+                    answer=None if answer is None else answer.message,
+                )
+            del failure  # its traceback holds this frame
 
     async def _loop(self, turns: int) -> AsyncGenerator[list[AgentEvent]]:
         """Alternate between the model and its calls until an answer has no calls."""
@@ -434,13 +461,27 @@ class Agent(Generic[T]):
                 runner.run(self._closing(_closed(batches)))
 
 
-def _router_of(config: AgentConfig, model: Model[Any] | ProviderRouter | None) -> ProviderRouter:
+def _router_of(
+    config: AgentConfig,
+    model: Model[Any] | ProviderRouter | None,
+    telemetry: "Instrumentation | None",
+) -> ProviderRouter:
     if isinstance(model, ProviderRouter):
         return model
-    return ProviderRouter.of_models({"default": _loaded(config) if model is None else model})
+    made = _loaded(config, telemetry) if model is None else model
+    return ProviderRouter.of_models({"default": made})
 
 
-def _loaded(config: AgentConfig) -> Model[Any]:
+def _telemetry_of(config: AgentConfig) -> "Instrumentation | None":
+    options: dict[str, Any] = config.observability
+    if not options:
+        return None
+    from deltafold.otel import instrumentation  # noqa: PLC0415 - an optional package
+
+    return instrumentation(**options)
+
+
+def _loaded(config: AgentConfig, telemetry: "Instrumentation | None") -> Model[Any]:
     name = config.model
     settings: dict[str, Any] = {}
     if name is None:
@@ -450,11 +491,8 @@ def _loaded(config: AgentConfig) -> Model[Any]:
         name = settings.pop("name", None)
         if not isinstance(name, str):
             raise MisuseError("model: a mapping must have the member name, as load_model takes it")
-    if config.observability:
-        from deltafold.otel import instrumentation  # noqa: PLC0415 - an optional package
-
-        options: dict[str, Any] = config.observability
-        settings["telemetry"] = instrumentation(**options)
+    if telemetry is not None:
+        settings["telemetry"] = telemetry
     return load_model(name, **settings)
 
 

@@ -29,6 +29,7 @@ from deltafold.conversation.tools.argument_parser import ArgumentError
 from deltafold.conversation.tools.tool_threads import MAX_HUNG_TOOLS, call_in_thread, hung_threads
 from deltafold.conversation.tools.tools import MAX_RESULT_BYTES, Execute, Tool, ToolOutcome
 from deltafold.message.messages import ToolCallPart
+from deltafold.models.observer import CURRENT, NO_STEP, Step, StepTelemetry
 from deltafold.specs.tool_specs import ToolSpec
 
 _RUNNING: Final = frozenset({RunStatus.MODEL_RUNNING, RunStatus.TOOL_RUNNING})
@@ -68,6 +69,7 @@ class ToolExecutor:
             the text says so. Files have no limit here.
         max_hung: how many synchronous tools of this process may run on after their calls were
             cancelled or exceeded their time limits; then calls of synchronous tools fail at once.
+        telemetry: is told of each execution; None is what `deltafold.otel.instrument()` has set.
 
     Raises:
         MisuseError: two tools have one name, or one requires what is not given.
@@ -86,6 +88,7 @@ class ToolExecutor:
         on_progress: OnProgress | None = None,
         max_result_bytes: int = MAX_RESULT_BYTES,
         max_hung: int = MAX_HUNG_TOOLS,
+        telemetry: StepTelemetry | None = None,
     ) -> None:
         self._tools: dict[str, Tool] = {}
         for tool in tools:
@@ -109,6 +112,7 @@ class ToolExecutor:
         self._on_progress = on_progress
         self._max_result_bytes = max_result_bytes
         self._max_hung = max_hung
+        self._telemetry = telemetry
         # One person answers one question at a time.
         self._asking = asyncio.Lock()
 
@@ -167,14 +171,18 @@ class ToolExecutor:
         """Call a function; nothing that it raises or returns ends more than its call."""
         task = asyncio.current_task()
         cancels = _cancels(task)
+        step = self._begun(tool, call)
         # Distinguish the TimeoutError of the limit from a TimeoutError that the tool raises.
         limit = asyncio.timeout(None if tool.timeout_ms is None else tool.timeout_ms / 1000)
         try:
-            async with limit:
-                value = await self._value(execute, arguments, call)
-            return ToolOutcome.of_value(call, value)
+            with step.inside():
+                async with limit:
+                    value = await self._value(execute, arguments, call)
+            outcome = ToolOutcome.of_value(call, value)
         except BaseException as error:
             is_cancelled = isinstance(error, asyncio.CancelledError)
+            failure = "cancelled" if is_cancelled else type(error).__qualname__
+            step.ended("timeout" if limit.expired() else failure)
             if limit.expired():
                 text = f"The tool did not finish within {tool.timeout_ms} ms."
             elif _is_interrupt(error) or (is_cancelled and _cancels(task) > cancels):
@@ -182,6 +190,20 @@ class ToolExecutor:
             else:
                 text = "The tool cancelled itself." if is_cancelled else _described(error)
             return _failed(call, text)
+        is_well = outcome.status is ToolExecutionStatus.SUCCESS
+        step.ended(
+            None if is_well else str(outcome.status),
+            result=outcome.limited(self._max_result_bytes).content,
+        )
+        return outcome
+
+    def _begun(self, tool: Tool, call: ToolCallRequest) -> Step:
+        telemetry = self._telemetry or CURRENT.steps
+        if telemetry is None:
+            return NO_STEP
+        return telemetry.begun_tool(
+            call.tool_name, call.tool_call_id, tool.description, call.raw_arguments
+        )
 
     async def _value(
         self, execute: Execute, arguments: dict[str, Any], call: ToolCallRequest

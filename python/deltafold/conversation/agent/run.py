@@ -110,6 +110,7 @@ class AgentConfig(ShortRepr, BaseModel):
     5
 
     Attributes:
+        name: the name of the agent in its telemetry.
         model: the name that `load_model` takes, or its arguments as a mapping; None if the agent is
             given a model.
         runtime: the runtime's own settings.
@@ -121,6 +122,7 @@ class AgentConfig(ShortRepr, BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    name: str | None = None
     model: str | dict[str, object] | None = None
     runtime: dict[str, object] = Field(default_factory=dict)
     tools: ToolsConfig = Field(default_factory=ToolsConfig)

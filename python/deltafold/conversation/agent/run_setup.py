@@ -10,6 +10,7 @@ from deltafold.conversation.context.manager import ContextManager
 from deltafold.conversation.context.router import ProviderRouter
 from deltafold.conversation.context.state import AgentState
 from deltafold.conversation.tools.tools import Tool
+from deltafold.models.observer import StepTelemetry
 from deltafold.streams.outputs import Output
 
 
@@ -28,6 +29,7 @@ class RunSetup:
         agent: given to tools that require it.
         runtime: given to tools that require it.
         output: the type of the result; None leaves the last answer as it is.
+        telemetry: is told of runs and tools; None is what `deltafold.otel.instrument()` has set.
     """
 
     config: AgentConfig
@@ -40,6 +42,7 @@ class RunSetup:
     agent: object
     runtime: object
     output: Output[Any, Any] | None = None
+    telemetry: StepTelemetry | None = None
 
     def is_output_call(self, tool_name: str) -> bool:
         """Return whether a call gives the output as its arguments."""

@@ -80,6 +80,7 @@ class Answering:
             on_progress=self._report,
             max_result_bytes=setup.config.tools.max_result_bytes,
             max_hung=setup.config.tools.max_hung,
+            telemetry=setup.telemetry,
         )
 
     def start_early(self, call: ToolCallRequest) -> None:

@@ -86,7 +86,7 @@ def _refuse_no_response(response: object, entry: str) -> None:
             "function without return, or a mock without an answer"
         )
     name = type(response).__qualname__
-    if isinstance(response, PathLike):
+    if isinstance(response, PathLike) and not isinstance(response, Iterable):  # a mock is both
         raise MisuseError(f"a {name} is no body: pass its bytes, path.read_bytes()")
     if isinstance(response, TextIOBase):
         raise MisuseError(f"a {name} gives text: open the file with mode 'rb'")

@@ -37,7 +37,7 @@ CHECKS := $(shell sed -n 's/^check-\([a-z]*\):.*/\1/p' $(firstword $(MAKEFILE_LI
 BENCHES := $(shell sed -n 's/^bench-\([a-z]*\):.*/\1/p' $(firstword $(MAKEFILE_LIST)))
 BLESSED := $(shell sed -n 's/^bless-\([a-z]*\):.*/\1/p' $(firstword $(MAKEFILE_LIST)))
 
-.PHONY: help demo docs docs-serve test lint check bench bless wheel clean
+.PHONY: help demo docs docs-serve newcomer test lint check bench bless wheel clean
 .PHONY: $(addprefix check-,$(CHECKS)) $(addprefix bench-,$(BENCHES)) $(addprefix bless-,$(BLESSED))
 
 help: ## what can be made
@@ -74,6 +74,9 @@ check: $(if $(filter $(CHECKS),$(NAME)),check-$(NAME),names-of-check) ## a check
 bench: $(if $(filter $(BENCHES),$(or $(NAME),streams)),bench-$(or $(NAME),streams),names-of-bench) ## a measurement, by NAME=streams, gateway, scale, frameworks, takeover or loops; without NAME: streams
 
 bless: $(if $(filter $(BLESSED),$(or $(NAME),expectations)),bless-$(or $(NAME),expectations),names-of-bless) ## rewrites what tests compare with, by NAME=expectations, models or gate; without NAME: expectations
+
+newcomer: .venv-test/installed ## what newcomers do by README and docs alone, each task in a fresh environment (needs a package index, chromium)
+	PYTHONPATH=tests/support .venv-test/bin/python tools/newcomer.py
 
 docs: .venv-docs/installed ## the documentation site in site/; a warning, a wrong link or a wrong anchor fails
 	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --quiet --strict --clean
@@ -143,8 +146,8 @@ check-release: .venv-release/ready .venv-release/bin/actionlint $(WHEEL) ## the 
 	.venv-build/bin/maturin sdist --out dist
 	.venv-release/bin/python tools/release_check.py --tag v$$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
 
-check-newcomer: .venv-test/installed ## times the way from an empty folder to a streamed answer: venv, pip install, README's first program (needs a package index)
-	.venv-test/bin/python tools/newcomer.py
+check-newcomer: .venv-test/installed ## the tasks of newcomers by the text of README and docs, each in a fresh environment, and without each block (needs a package index, chromium)
+	PYTHONPATH=tests/support .venv-test/bin/python tools/newcomer.py --without-each
 
 check-toy: .venv-test/ready ## toy additions by the lists of CONTRIBUTING.md work with all rows, and fail without any one (needs a quarter of an hour)
 	.venv-test/bin/python tools/toy_additions.py --each

@@ -1,99 +1,115 @@
-"""Timing of the first use: from an empty folder to a streamed answer.
+"""The tasks of newcomers, by the text of README.md and docs/ alone.
 
-In: the wheel in `dist/`, the first program of README.md, and a recorded answer.  Out: each command
-with its seconds, and the answer that the program printed.
+In: the wheel in `dist/`, and the pages.  Out: for each task the seconds of its steps; exit code 1
+where a task fails.
 
-Laws: the folder is empty before the first command, and pip has no cache. The program is the text of
-README.md, without a change; only the variables of the client name the address and the key. The
-server is in this process and the program in another one. The run fails unless the program prints
-the recorded text.
+Laws: a program is the blocks of README.md and docs/ below the headings that the task names, without
+a change and in their order. It runs in an empty folder, in a fresh environment with the wheel and
+the packages that the page names, against a provider on loopback. A traceback, a warning, anything
+else on standard error, and an answer that differs from the provider's fail the task. With
+`--without-each` every task runs again without each one of its blocks, and has to fail.
 
-usage: tools/newcomer.py [--extra NAME]    from the environment of `make check NAME=newcomer`
+usage: tools/newcomer.py [TASK ...] [--without-each]    from the environment of `make newcomer`
 """
 
 import argparse
 import os
-import re
-import shlex
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from deltafold import fold
-from deltafold.testing import Recording, ReplayServer
+from documentation import Block, blocks_of
+from newcomer_provider import Provider
+from newcomer_tasks import TASKS, FailedTaskError, Run, Task
 
 ROOT: Final = Path(__file__).resolve().parent.parent
-README: Final = ROOT / "README.md"
-HEADING: Final = "## Change two lines"
-ANSWER: Final = ROOT / "tests/fixtures/streams/openai-chat/text/wire.sse"
-PROGRAM: Final = "first.py"
 # A newcomer has no packages in the cache of pip.
 FRESH_PIP: Final = {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_CACHE_DIR": "1"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the commands of a newcomer; returns the exit code."""
-    parser = argparse.ArgumentParser(description="Time the way to the first streamed answer.")
-    parser.add_argument("--extra", default="openai", help="extra that installs the client")
-    extra = parser.parse_args(arguments).extra
+    """Run the tasks; returns the exit code."""
+    parser = argparse.ArgumentParser(description="Do what newcomers do, by the documentation.")
+    parser.add_argument("tasks", nargs="*", help=f"of {', '.join(task.name for task in TASKS)}")
+    parser.add_argument("--without-each", action="store_true", help="each block must be needed")
+    given = parser.parse_args(arguments)
+    chosen = [task for task in TASKS if not given.tasks or task.name in given.tasks]
     (wheel,) = (ROOT / "dist").glob("*.whl")
-    recording = Recording.read(ANSWER)
-    expected = fold(ANSWER.read_bytes(), "openai-chat").text
-    with (
-        tempfile.TemporaryDirectory(prefix="newcomer-") as folder,
-        ReplayServer({"/v1/chat/completions": recording}) as server,
-    ):
-        place = Path(folder)
-        (place / PROGRAM).write_text(first_program(README.read_text(encoding="utf-8")))
-        variables = {"OPENAI_BASE_URL": f"{server.url}/v1", "OPENAI_API_KEY": "unused"}
-        total = run((sys.executable, "-m", "venv", ".venv"), place)[0]
-        total += run((".venv/bin/pip", "install", "--quiet", f"{wheel}[{extra}]"), place)[0]
-        seconds, printed = run((".venv/bin/python", PROGRAM), place, variables)
-    total += seconds
-    print(f"{total:6.1f} s  in total, for an answer of {len(printed)} characters: {printed!r}")
-    if printed != expected:
-        print(f"the recorded text is {expected!r}", file=sys.stderr)
-        return 1
-    return 0
+    failed = 0
+    for task in chosen:
+        with tempfile.TemporaryDirectory(prefix="newcomer-") as folder:
+            python = environment(task, wheel, Path(folder))
+            failed += not passed(task, python, blocks_of_task(task))
+            if given.without_each:
+                failed += sum(
+                    not fails_without(task, python, block) for block in blocks_of_task(task)
+                )
+    print(f"{len(chosen)} tasks, {failed} failures")
+    return 1 if failed else 0
 
 
-def first_program(readme: str) -> str:
-    """Return the first block of Python below the heading."""
-    section = readme.partition(f"{HEADING}\n")[2]
-    found = re.search(r"```python\n(.*?)```", section, re.DOTALL)
-    if found is None:
-        raise SystemExit(f"README.md has no program below {HEADING!r}")
-    return found[1]
+def environment(task: Task, wheel: Path, folder: Path) -> Path:
+    """Make a fresh environment with the wheel, and return its interpreter."""
+    begun = time.perf_counter()
+    place = folder / ".venv"
+    subprocess.run((sys.executable, "-m", "venv", place), check=True)
+    packages = [f"{wheel}[{task.extras}]" if task.extras else str(wheel), *task.packages]
+    pip = (str(place / "bin" / "pip"), "install", "--quiet", *packages)
+    subprocess.run(pip, env={**os.environ, **FRESH_PIP}, check=True)
+    print(f"{task.name}: {time.perf_counter() - begun:.1f} s for the environment", flush=True)
+    return place / "bin" / "python"
 
 
-def run(
-    command: Sequence[str], folder: Path, variables: Mapping[str, str] | None = None
-) -> tuple[float, str]:
-    """Run a command and print its seconds; return the seconds and the standard output."""
-    start = time.perf_counter()
-    done = subprocess.run(
-        command,
-        cwd=folder,
-        env={**os.environ, **FRESH_PIP, **(variables or {})},
-        stdout=subprocess.PIPE,
-        text=True,
-        check=False,
-    )
-    seconds = time.perf_counter() - start
-    print(f"{seconds:6.1f} s  {shown(command)}", flush=True)
-    if done.returncode != 0:
-        raise SystemExit(f"{command[0]} failed with status {done.returncode}")
-    return seconds, done.stdout
+def blocks_of_task(task: Task) -> list[Block]:
+    """Return the blocks of a task's program."""
+    found = [
+        block
+        for page, section in task.parts
+        for block in blocks_of(page, section=section)
+        if (block.language, block.framework) == (task.language, task.framework)
+    ]
+    if not found:
+        raise SystemExit(f"{task.name}: the documentation has no block for it")
+    return found
 
 
-def shown(command: Sequence[str]) -> str:
-    """Return a command as a newcomer types it: programs and wheels without their folders."""
-    names = (Path(word).name if word.startswith("/") else word for word in command)
-    return shlex.join(names)
+def passed(task: Task, python: Path, blocks: Sequence[Block]) -> bool:
+    """Run a task, and print what it took, or why it failed."""
+    begun = time.perf_counter()
+    try:
+        attempt(task, python, blocks)
+    except FailedTaskError as error:
+        print(f"{task.name}: FAILED: {error}", flush=True)
+        return False
+    print(f"{task.name}: {time.perf_counter() - begun:.1f} s", flush=True)
+    return True
+
+
+def fails_without(task: Task, python: Path, block: Block) -> bool:
+    """Run a task without one block; returns whether it fails, as it should."""
+    place = f"{block.page}:{block.line}"
+    try:
+        attempt(task, python, [one for one in blocks_of_task(task) if one != block])
+    except FailedTaskError as error:
+        print(f"{task.name}: fails without {place}: {str(error).splitlines()[-1][:90]}", flush=True)
+        return True
+    print(f"{task.name}: DOES NOT NEED {place}", flush=True)
+    return False
+
+
+def attempt(task: Task, python: Path, blocks: Sequence[Block]) -> None:
+    """Run a task once, in an empty folder.
+
+    Raises:
+        FailedTaskError: it did not do what the documentation says.
+    """
+    with tempfile.TemporaryDirectory(prefix="newcomer-") as folder, Provider() as provider:
+        code = "\n\n".join(block.code for block in blocks)
+        task.do(Run(Path(folder), python, provider, code))
 
 
 if __name__ == "__main__":

@@ -29,6 +29,9 @@ RUN_ELSEWHERE: Final = {"docs/gateway.md": "docs/test_gateway_doc.py"}
 """Pages whose Python blocks another test runs, with its own surroundings."""
 
 FRAMEWORKS: Final = {"langchain", "litellm", "openai_agents", "pydantic_ai", "strands"}
+NEWCOMERS: Final = {"langgraph"}
+"""Frameworks whose blocks `make newcomer` alone runs, in an environment of their own."""
+
 ENGINES: Final = {"duckdb", "polars", "ray", "spark"}
 
 
@@ -37,6 +40,9 @@ def run_page(page: str, names: dict[str, Any]) -> None:
         give(page, names, stack)
         for block in python_of(page):
             reader.run(block)
+        for name, test in names.items():
+            if name.startswith("test_"):
+                test()
 
 
 @pytest.mark.parametrize(
@@ -101,7 +107,7 @@ def test_every_block_has_a_language_that_is_checked() -> None:
         for language in ("python", "sh", "toml")
     }
     assert not unknown
-    assert {block.framework for block in BLOCKS} - {None} == FRAMEWORKS | ENGINES
+    assert {block.framework for block in BLOCKS} - {None} == FRAMEWORKS | NEWCOMERS | ENGINES
 
 
 def test_every_given_page_exists() -> None:

@@ -179,6 +179,8 @@ class AnyProvider(ReplayServer):
         body: Any = request.json()
         dialect = _dialect_of(request.path)
         made = self._made(dialect, body)
+        if not is_streamed(request.path, body):
+            return whole(made, dialect)
         options: dict[str, Any] = body.get("stream_options") or {}
         asks = options.get("include_usage")
         if dialect != "openai-chat" or (asks and self.counts):
@@ -191,6 +193,17 @@ class AnyProvider(ReplayServer):
             return answer(dialect, *_pieces(json.dumps(value_of(schema))))
         call = _call(body)
         return answer(dialect, call) if call is not None else answer(dialect, "At ", "17:42.")
+
+
+def is_streamed(path: str, body: Any) -> bool:  # noqa: ANN401 - JSON
+    """Return whether a request asks for a stream."""
+    return bool(body.get("stream")) or ":streamGenerateContent" in path
+
+
+def whole(made: Recording, dialect: str) -> Recording:
+    """Return an answer as one body."""
+    body = deltafold.transcode_response(made.body, dialect, dialect).body
+    return Recording.of(body, content_type="application/json")
 
 
 def without_usage(body: bytes) -> bytes:

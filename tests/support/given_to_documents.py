@@ -8,11 +8,16 @@ Laws: a page without a row here defines everything itself.
 import json
 from collections.abc import Callable
 from contextlib import ExitStack
+from importlib import import_module
 from operator import methodcaller
+from pathlib import Path
 from typing import Any, Final
+
+import pyarrow as pa
 
 import deltafold
 from deltafold import ThinkingPart, conversation
+from deltafold.testing import answer
 from next_turns import messages as next_messages
 
 Names = dict[str, Any]
@@ -93,10 +98,20 @@ def _inspect(names: Names, stack: ExitStack) -> None:  # noqa: ARG001 - as above
     names["display"] = methodcaller("_repr_html_")
 
 
+def _scale(names: Names, stack: ExitStack) -> None:  # noqa: ARG001 - as above
+    bodies = [names["body"], answer("gemini", "At ", "17:42.").body]
+    arrow: Any = pa  # pyarrow has no types
+    files: Any = import_module("pyarrow.parquet")
+    files.write_table(arrow.table({"body": bodies}), "mixed.parquet")
+    lines = [json.dumps({"body": body.decode()}) for body in bodies]
+    Path("mixed.jsonl").write_text("\n".join(lines))
+
+
 GIVEN: Final[dict[str, Callable[[Names, ExitStack], None]]] = {
     "docs/conversation.md": _conversation,
     "docs/inspect.md": _inspect,
     "docs/models.md": _models,
+    "docs/scale.md": _scale,
     "docs/transcoding.md": _transcoding,
 }
 

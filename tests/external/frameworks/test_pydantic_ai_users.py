@@ -12,12 +12,16 @@ from deltafold.testing import Recording, answer
 def test_the_examples_run(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with served(answer("anthropic-messages", "At 17:42.")) as server:
+    chat = whole([answer("openai-chat", "At noon.")])
+    with served(answer("anthropic-messages", "At 17:42.")) as server, served(*chat) as other:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
         monkeypatch.setenv("ANTHROPIC_API_KEY", "key")
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{other.url}/v1")
+        monkeypatch.setenv("OPENAI_API_KEY", "key")
         run_examples("pydantic_ai")
         bodies = [request.json() for request in server.requests]
-    assert capsys.readouterr().out.count("At 17:42.") == 2
+    printed = capsys.readouterr().out
+    assert (printed.count("At 17:42."), printed.count("At noon.")) == (2, 2)
     assert bodies[1]["thinking"] == {"type": "adaptive"}  # type: ignore[index]
 
 

@@ -13,13 +13,16 @@ def test_the_examples_run(
 ) -> None:
     call = ("call_1", "high_tide", {"place": "Brest"})
     told = [answer("anthropic-messages", one) for one in ("At 17:42.", call, "At 17:43.")]
-    with served(*told) as server:
+    with served(*told) as server, served(answer("openai-chat", "At noon.")) as other:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
         monkeypatch.setenv("ANTHROPIC_API_KEY", "key")
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{other.url}/v1")
+        monkeypatch.setenv("OPENAI_API_KEY", "key")
         run_examples("strands")
     shown = capsys.readouterr().out
     assert "At 17:42." in shown
     assert "At 17:43." in shown
+    assert shown.count("At noon.") == 2
 
 
 async def test_the_code_of_a_user_runs() -> None:

@@ -88,8 +88,8 @@ def _object(value: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
 
 
 def _list(value: Any) -> list[Any]:  # noqa: ANN401 - JSON
-    kept: list[Any] = value if isinstance(value, list) else []
-    return kept
+    kept: Any = value if isinstance(value, list) else []
+    return cast("list[Any]", kept)
 
 
 def _tools(body: dict[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:

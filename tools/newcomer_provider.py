@@ -88,8 +88,7 @@ def _object(value: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
 
 
 def _list(value: Any) -> list[Any]:  # noqa: ANN401 - JSON
-    kept: Any = value if isinstance(value, list) else []
-    return cast("list[Any]", kept)
+    return [] if value is None or isinstance(value, str) else list(value)
 
 
 def _tools(body: dict[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Final, NamedTuple, Self, TypeAlias, TypeVar, cast
 
 from deltafold.contract.kinds import json_object
+from deltafold.contract.names import RequestProtocol
 from deltafold.dialects.aliases import Aliases
 from deltafold.dialects.model_names import is_state_of
 from deltafold.dialects.settings import ModelConfig
@@ -139,7 +140,7 @@ class Rendering:
 
     def __init__(
         self,
-        dialect: str,
+        dialect: RequestProtocol,
         messages: Sequence[Message],
         tools: Sequence[ToolSpec],
         config: ModelConfig,
@@ -149,7 +150,7 @@ class Rendering:
         notes: Sequence[Object] = (),
         is_excerpt: bool = False,
     ) -> None:
-        self.dialect = dialect
+        self.dialect: RequestProtocol = dialect
         self.messages = messages
         self.tools = [tool for tool in tools if tool.dialect == dialect or not _is_withdrawn(tool)]
         self.config = config

@@ -243,7 +243,7 @@ def test_a_schema_of_gemini_becomes_json_schema(own: object, json_schema: object
     again = dialect_of("gemini").render(
         [], request.tools, dialect_of("gemini").config_class.model_validate({"model_id": "m"})
     )
-    assert cast("Any", again.body["tools"])[0]["functionDeclarations"] == [declaration]
+    assert again.body["tools"][0]["functionDeclarations"] == [declaration]
 
 
 def test_reasoning_under_two_names_is_reasoning_twice() -> None:

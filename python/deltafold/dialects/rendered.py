@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import Final, NamedTuple, Self, TypeAlias, TypeVar, cast
+from typing import Any, Final, NamedTuple, Self, TypeAlias, TypeVar, cast
 
 from deltafold.contract.kinds import json_object
 from deltafold.contract.names import RequestProtocol
@@ -110,7 +110,7 @@ class Rendered(NamedTuple):
         call_ids: the original id of each renamed tool call, by its alias.
     """
 
-    body: Object
+    body: dict[str, Any]
     notes: tuple[Object, ...] = ()
     tool_names: Mapping[str, str] = {}
     call_ids: Mapping[str, str] = {}

@@ -61,6 +61,7 @@ lint: .venv-lint/installed ## formatters, linters, the import contract, citation
 	.venv-lint/bin/python tools/citations.py
 	.venv-lint/bin/mypy
 	.venv-lint/bin/basedpyright
+	.venv-lint/bin/python tools/documented_types.py
 	MYPYPATH=python .venv-lint/bin/python -m mypy.stubtest deltafold._core --mypy-config-file pyproject.toml
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings

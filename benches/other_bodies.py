@@ -7,10 +7,13 @@ repeats the counts instead.
 """
 
 import json
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from bodies import feeds
 from deltafold import transcode
+
+if TYPE_CHECKING:
+    from any_name import AnyName
 
 # The pairs of dialects that are transcoded; `source_body` takes the first.
 SOURCES: Final = (
@@ -99,7 +102,7 @@ def gemini_events(count: int, *, counts_grow: bool = True) -> list[bytes]:
     ]
 
 
-def source_body(source: str, count: int) -> bytes:
+def source_body(source: "AnyName", count: int) -> bytes:
     """Return a text stream of so many events in a dialect; its text is that of the Chat stream."""
     if source in {"openai-chat", "anthropic-messages"}:
         return b"".join(feeds(source, count, "16 KiB"))

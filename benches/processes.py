@@ -20,7 +20,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import aiohttp
 import anthropic
@@ -36,6 +36,9 @@ from peers import SDK_CREATE, SDK_HELPER
 from sending import serve
 from serving import say
 
+if TYPE_CHECKING:
+    from any_name import AnyName
+
 HELD_DELTAS: Final = 250
 CLIENT_ROUNDS: Final = 5
 
@@ -46,7 +49,7 @@ def resident_bytes() -> int:
     return pages * 4096
 
 
-def _begin_fold(dialect: str, chunks: list[bytes]) -> object:
+def _begin_fold(dialect: "AnyName", chunks: list[bytes]) -> object:
     folding = Fold(dialect)
     for chunk in chunks:
         folding.feed(chunk)
@@ -98,7 +101,7 @@ def held(reader: str, dialect: str, streams: str) -> None:
     del warm
 
 
-def fold_on_command(dialect: str, bodies: str) -> None:
+def fold_on_command(dialect: "AnyName", bodies: str) -> None:
     """Fold `bodies` bodies in one thread for each line of the input, and print the seconds."""
     body = b"".join(feeds(dialect, 2000, "16 KiB"))
     work = [bytes(bytearray(body)) for _ in range(8)] * (int(bodies) // 8)
@@ -114,7 +117,7 @@ class Clients:
     """Clients of one process, and the address and the dialect of the streams that they read."""
 
     url: str
-    dialect: str
+    dialect: "AnyName"
     httpx: httpx2.AsyncClient
     aiohttp: aiohttp.ClientSession
 

@@ -7,11 +7,14 @@ arguments of the tool call, so that a bench can check that each reader did the w
 import json
 from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import orjson
 
 from deltafold import Decoder, Fold, Message, MessageAssembler, stream
+
+if TYPE_CHECKING:
+    from any_name import AnyName
 
 Said: TypeAlias = str | dict[str, object]
 Read: TypeAlias = Callable[[], Said]
@@ -33,7 +36,7 @@ def all_of(message: Message) -> Said:
     return said
 
 
-def stream_deltas(dialect: str, chunks: Sequence[bytes]) -> Read:
+def stream_deltas(dialect: "AnyName", chunks: Sequence[bytes]) -> Read:
     """The public path: each delta and its text, then the message."""
 
     def read() -> Said:
@@ -45,7 +48,7 @@ def stream_deltas(dialect: str, chunks: Sequence[bytes]) -> Read:
     return read
 
 
-def stream_text(dialect: str, chunks: Sequence[bytes]) -> Read:
+def stream_text(dialect: "AnyName", chunks: Sequence[bytes]) -> Read:
     """The public path: the text as it arrives, then the message."""
 
     def read() -> Said:
@@ -57,7 +60,7 @@ def stream_text(dialect: str, chunks: Sequence[bytes]) -> Read:
     return read
 
 
-def stream_message(dialect: str, chunks: Sequence[bytes]) -> Read:
+def stream_message(dialect: "AnyName", chunks: Sequence[bytes]) -> Read:
     """The public path: the message."""
 
     def read() -> Said:
@@ -67,7 +70,7 @@ def stream_message(dialect: str, chunks: Sequence[bytes]) -> Read:
     return read
 
 
-def fold(dialect: str, chunks: Sequence[bytes]) -> Read:
+def fold(dialect: "AnyName", chunks: Sequence[bytes]) -> Read:
     """Bytes to the final message: what replaces an assembler."""
 
     def read() -> Said:
@@ -80,7 +83,7 @@ def fold(dialect: str, chunks: Sequence[bytes]) -> Read:
     return read
 
 
-def fold_text(dialect: str, chunks: Sequence[bytes]) -> Read:
+def fold_text(dialect: "AnyName", chunks: Sequence[bytes]) -> Read:
     """Bytes to the text, without a message."""
 
     def read() -> Said:
@@ -93,7 +96,7 @@ def fold_text(dialect: str, chunks: Sequence[bytes]) -> Read:
     return read
 
 
-def batches(dialect: str, chunks: Sequence[bytes]) -> Read:
+def batches(dialect: "AnyName", chunks: Sequence[bytes]) -> Read:
     """The deltas of each feed together, then the message."""
 
     def read() -> Said:
@@ -107,7 +110,7 @@ def batches(dialect: str, chunks: Sequence[bytes]) -> Read:
     return read
 
 
-def deltas(dialect: str, chunks: Sequence[bytes]) -> Read:
+def deltas(dialect: "AnyName", chunks: Sequence[bytes]) -> Read:
     """Every delta as an object of its own, its text read."""
 
     def read() -> Said:

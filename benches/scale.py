@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
@@ -32,6 +32,9 @@ import deltafold
 from hand_written import Anthropic, OpenAIChat
 from measured_parts import rewrite
 from scale_bodies import bodies_and_dialects
+
+if TYPE_CHECKING:
+    from any_name import AnyName
 
 pa: Any = import_module("pyarrow")
 parquet: Any = import_module("pyarrow.parquet")
@@ -119,13 +122,13 @@ def timed(read: Callable[[], object]) -> tuple[float, float]:
     return cpu_seconds() - cpu, time.perf_counter() - wall
 
 
-def in_a_loop(pairs: list[tuple[bytes, str]]) -> None:
+def in_a_loop(pairs: "list[tuple[bytes, AnyName]]") -> None:
     """Fold bodies one by one."""
     for body, dialect in pairs:
         _ = deltafold.fold(body, dialect).text
 
 
-def by_litellm(pairs: list[tuple[bytes, str]]) -> None:
+def by_litellm(pairs: "list[tuple[bytes, AnyName]]") -> None:
     """Build messages with the chunk builder of litellm."""
     litellm = import_module("peers").litellm
     for body, dialect in pairs:

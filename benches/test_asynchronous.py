@@ -6,7 +6,7 @@ waits costs less than decoding.
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
@@ -14,6 +14,9 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from bodies import DIALECTS, feeds, text
 from deltafold import astream
 from measuring import together
+
+if TYPE_CHECKING:
+    from any_name import AnyName
 
 ALONE: Final = "the generator alone"
 DELTAS: Final = "astream(), every delta"
@@ -30,7 +33,7 @@ async def generated(chunks: Sequence[bytes], *, waits: bool) -> AsyncIterator[by
 
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_astream(benchmark: BenchmarkFixture, dialect: str, source: str) -> None:
+def test_astream(benchmark: BenchmarkFixture, dialect: "AnyName", source: str) -> None:
     chunks = feeds(dialect, EVENTS, "1 event")
     waits = SOURCES[source]
 

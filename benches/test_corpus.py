@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import orjson
 import pytest
@@ -21,6 +21,9 @@ from bodies import DIALECTS, large_feeds
 from deltafold import Message, ModelError, fold
 from measuring import note, together
 from readers import ORJSON, hand_written_message
+
+if TYPE_CHECKING:
+    from any_name import AnyName
 
 CORPUS = Path(os.environ.get("DELTAFOLD_CORPUS") or Path(__file__).parents[2] / "shared" / "corpus")
 
@@ -52,7 +55,7 @@ ORJSON_JSON: Final = "hand-written, orjson.dumps"
 Streams = Sequence[Sequence[bytes]]
 
 
-def messages_of(dialect: str, streams: Streams) -> Iterator[tuple[Message, bool]]:
+def messages_of(dialect: "AnyName", streams: Streams) -> Iterator[tuple[Message, bool]]:
     """Yield each message, a partial one of a failed stream, and whether the stream failed."""
     for feeds in streams:
         try:

@@ -8,7 +8,7 @@ import json
 import subprocess
 import time
 from collections.abc import Iterator
-from typing import IO, cast
+from typing import IO, TYPE_CHECKING, cast
 
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
@@ -18,6 +18,9 @@ from deltafold import fold_many
 from measuring import note, run
 from processes import CLIENTS, HELD_DELTAS
 from serving import COMMAND, line, serving
+
+if TYPE_CHECKING:
+    from any_name import AnyName
 
 # The SDKs are too slow to begin ten thousand streams, and too large to hold them.
 HELD = {"deltafold": 10_000, "hand-written": 2_000, "SDK helper": 100}
@@ -48,7 +51,7 @@ def test_held_memory(benchmark: BenchmarkFixture, dialect: str, reader: str) -> 
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_fold_many(benchmark: BenchmarkFixture, dialect: str) -> None:
+def test_fold_many(benchmark: BenchmarkFixture, dialect: "AnyName") -> None:
     """Two threads of one process against two processes, on the same number of bodies."""
     body = b"".join(feeds(dialect, 2000, "16 KiB"))
     work = [bytes(bytearray(body)) for _ in range(8)] * (BODIES // 8)

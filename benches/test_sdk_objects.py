@@ -6,7 +6,7 @@ output. The input has been read before.
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
@@ -16,6 +16,9 @@ from deltafold import Fold, stream
 from deltafold.compat import anthropic, openai
 from measuring import together
 from transports import anthropic_client, openai_client
+
+if TYPE_CHECKING:
+    from any_name import AnyName
 
 EVENTS: Final = 2000
 STREAM_OF_OBJECTS: Final = "deltafold.stream(objects)"
@@ -48,7 +51,7 @@ def test_sdk_objects(benchmark: BenchmarkFixture, dialect: str) -> None:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_objects_as_input(benchmark: BenchmarkFixture, dialect: str) -> None:
+def test_objects_as_input(benchmark: BenchmarkFixture, dialect: "AnyName") -> None:
     objects: Any = list(opening(dialect)())
 
     def streamed() -> str:

@@ -7,7 +7,7 @@ more rounds than a ratio.
 
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from typing import Any, Final, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 import anthropic
 import httpx2
@@ -29,6 +29,9 @@ from readers import (
     hand_written_message,
 )
 from serving import serving
+
+if TYPE_CHECKING:
+    from any_name import AnyName
 
 BYTES_ONLY: Final = "bytes only"
 RAW_BYTES: Final = "bytes only, iter_raw"
@@ -73,7 +76,7 @@ def _dropped(chunks: Iterable[bytes]) -> Said:
     return ""
 
 
-def reads_of(dialect: str, opened: Open) -> dict[str, Callable[[], Said]]:
+def reads_of(dialect: "AnyName", opened: Open) -> dict[str, Callable[[], Said]]:
     """Return all readers of the response."""
 
     def deltas() -> Said:

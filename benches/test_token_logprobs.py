@@ -1,6 +1,7 @@
 """Log probabilities of every token, with alternatives and without, streamed and in a whole body."""
 
 from collections.abc import Callable
+from typing import Final
 
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
@@ -19,7 +20,7 @@ MANY_TOKENS = 32_000
 
 ALTERNATIVES = (0, 5)
 
-DIALECT = "openai-chat"
+DIALECT: Final = "openai-chat"
 
 
 def ours(chunks: list[bytes]) -> Callable[[], int]:

@@ -8,11 +8,14 @@ writes.
 
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import orjson
 
 from deltafold import Fold, Transcoder
+
+if TYPE_CHECKING:
+    from any_name import AnyName
 
 Write: TypeAlias = Callable[[], bytes]
 
@@ -22,7 +25,7 @@ LINGUAFRANCA: Final = "orjson, linguafranca"
 FIRST_PAIR: Final = "openai-chat to anthropic-messages"
 
 
-def transcoder(source: str, target: str, chunks: Sequence[bytes]) -> Write:
+def transcoder(source: "AnyName", target: "AnyName", chunks: Sequence[bytes]) -> Write:
     """Bytes to bytes, with what each feed gives."""
     source = source.partition(",")[0]
 

@@ -11,8 +11,12 @@ import json
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from deltafold import Decoder, MessageAssembler
+
+if TYPE_CHECKING:
+    from any_name import AnyName
 
 FIXTURES = Path(__file__).resolve().parent.parent / "tests" / "fixtures" / "streams"
 
@@ -21,7 +25,7 @@ RUN_ID = "run"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def expectations(dialect: str, body: bytes) -> tuple[str, str]:
+def expectations(dialect: "AnyName", body: bytes) -> tuple[str, str]:
     """Return the contents of deltas.jsonl and message.json for a body."""
     decoder = Decoder(dialect, run_id=RUN_ID, clock=lambda: NOW)
     assembler = MessageAssembler(RUN_ID)

@@ -33,7 +33,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import deltafold
 from deltafold import (
@@ -48,6 +48,9 @@ from deltafold import (
 from deltafold._core import FIRST_REFUSAL
 from fuzz_inputs import mutate_bytes, mutate_json, options_of, pieces_of, seeds
 from reference import MessageAssembler as Reference
+
+if TYPE_CHECKING:
+    from any_name import AnyName
 
 NOW: Final = datetime(2026, 1, 1, tzinfo=UTC)
 HAS_ARROW: Final = find_spec("pyarrow") is not None
@@ -70,7 +73,7 @@ def now() -> datetime:
 
 
 def check(
-    dialect: str,
+    dialect: "AnyName",
     body: bytes,
     pieces: Sequence[bytes],
     options: dict[str, Any],
@@ -111,7 +114,7 @@ def check(
 
 
 def _check_deep(
-    dialect: str,
+    dialect: "AnyName",
     body: bytes,
     pieces: Sequence[bytes],
     options: dict[str, Any],
@@ -144,7 +147,7 @@ def _check_deep(
 
 
 def _check_columns(
-    dialect: str, body: bytes, given: dict[str, Any], built: Message | ModelError
+    dialect: "AnyName", body: bytes, given: dict[str, Any], built: Message | ModelError
 ) -> None:
     """Hold a row of a column to the message of its body."""
     pyarrow: Any = import_module("pyarrow")
@@ -180,7 +183,7 @@ def _check_columns(
 
 
 def _check_streams(
-    dialect: str,
+    dialect: "AnyName",
     pieces: Sequence[bytes],
     given: dict[str, Any],
     deltas: list[MessageDelta],
@@ -207,7 +210,7 @@ def _check_streams(
 
 
 def _check_mixed(
-    dialect: str,
+    dialect: "AnyName",
     pieces: Sequence[bytes],
     given: dict[str, Any],
     deltas: list[MessageDelta],
@@ -250,7 +253,7 @@ def _without_raw(delta: MessageDelta) -> MessageDelta:
 
 
 async def _awaited(
-    dialect: str, pieces: Sequence[bytes], given: dict[str, Any]
+    dialect: "AnyName", pieces: Sequence[bytes], given: dict[str, Any]
 ) -> tuple[list[MessageDelta], Message | ModelError]:
     async with deltafold.astream(_awaited_pieces(pieces), dialect, **given) as stream:
         deltas = [delta async for delta in stream]
@@ -258,7 +261,7 @@ async def _awaited(
 
 
 async def _awaited_in_turns(
-    dialect: str,
+    dialect: "AnyName",
     pieces: Sequence[bytes],
     given: dict[str, Any],
     turns: Sequence[tuple[bool, int]],

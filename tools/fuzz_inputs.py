@@ -10,9 +10,12 @@ import random
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from deltafold import Limits
+
+if TYPE_CHECKING:
+    from any_name import AnyName
 
 FIXTURES: Final = Path(__file__).resolve().parent.parent / "tests" / "fixtures" / "streams"
 SMALL_BYTES: Final = 6 << 10
@@ -93,7 +96,7 @@ class Seed:
     """
 
     name: str
-    dialect: str
+    dialect: "AnyName"
     wire: bytes
 
 

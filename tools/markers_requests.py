@@ -6,14 +6,17 @@ Law: a conversation around the message that is looked at is lawful: each call ha
 each result a call.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from deltafold import parse_request
 from deltafold.dialects import dialect_of
 from markers_judge import Result
 
+if TYPE_CHECKING:
+    from any_name import AnyName
 
-def of_request(dialect: str, body: Any) -> Result:  # noqa: ANN401 - JSON
+
+def of_request(dialect: "AnyName", body: Any) -> Result:  # noqa: ANN401 - JSON
     """Parse a request, render it again, and return what it has then."""
     try:
         parsed = parse_request(body, dialect)

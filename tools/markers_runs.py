@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import deltafold
 from deltafold import ModelError
@@ -20,6 +20,9 @@ from markers_lawful import LAWFUL, complete_request, decided
 from markers_requests import of_request
 from markers_sdks import Root
 from markers_values import Marked, Place, Values, marked
+
+if TYPE_CHECKING:
+    from any_name import AnyName
 
 
 @dataclass
@@ -87,7 +90,7 @@ def run_all(roots: Iterable[Root]) -> list[Run]:
     return [run(root) for root in roots]
 
 
-def of_body(protocol: str, body: bytes) -> Result:
+def of_body(protocol: "AnyName", body: bytes) -> Result:
     """Fold a body, and return the message, or the error with what came before it."""
     try:
         return result_of(deltafold.fold(body, protocol, logprobs=True))

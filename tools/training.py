@@ -15,7 +15,7 @@ import re
 import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import deltafold
 from deltafold import Decoder, Encoder, Fold, MessageAssembler, ModelError, Transcoder
@@ -35,6 +35,9 @@ from bodies import (  # noqa: E402 - of another folder
 )
 from other_bodies import SOURCES, TARGETS, source_body  # noqa: E402 - of another folder
 
+if TYPE_CHECKING:
+    from any_name import AnyName
+
 ARGUMENTS: Final = b'{"path": "src/main.py", "lines": [1, 2, 3], "text": "a \\"b\\" c\\n"}' * 30
 ROUNDS: Final = 6
 SHORT_ROUNDS: Final = 300
@@ -43,7 +46,7 @@ SHORT_ROUNDS: Final = 300
 EVENT: Final = re.compile(rb".*?(?:\r?\n){2}|.+?\n|.{1,64}", re.DOTALL)
 
 
-def read_deltas(dialect: str, chunks: Sequence[bytes]) -> None:
+def read_deltas(dialect: "AnyName", chunks: Sequence[bytes]) -> None:
     """Read each delta and its text, then the message."""
     with deltafold.stream(iter(chunks), dialect) as deltas:
         for delta in deltas:
@@ -51,7 +54,7 @@ def read_deltas(dialect: str, chunks: Sequence[bytes]) -> None:
         read_message(deltas.final_message())
 
 
-def read_text(dialect: str, chunks: Sequence[bytes]) -> None:
+def read_text(dialect: "AnyName", chunks: Sequence[bytes]) -> None:
     """Read the text as it arrives, then the message."""
     with deltafold.stream(iter(chunks), dialect) as deltas:
         for _ in deltas.text():
@@ -87,13 +90,13 @@ class Received:
         """Do nothing: nothing is open."""
 
 
-def read_response(dialect: str, chunks: Sequence[bytes]) -> None:
+def read_response(dialect: "AnyName", chunks: Sequence[bytes]) -> None:
     """Read the message of an HTTP client's response."""
     with deltafold.stream(Received(chunks), dialect) as deltas:
         read_message(deltas.final_message())
 
 
-async def read_asynchronously(dialect: str, chunks: Sequence[bytes]) -> None:
+async def read_asynchronously(dialect: "AnyName", chunks: Sequence[bytes]) -> None:
     """Read each delta from an asynchronous source."""
 
     async def source() -> AsyncIterator[bytes]:
@@ -114,7 +117,7 @@ def read_message(message: Any) -> None:  # noqa: ANN401 - of either kind
     message.to_json()
 
 
-def fold(dialect: str, chunks: Sequence[bytes]) -> None:
+def fold(dialect: "AnyName", chunks: Sequence[bytes]) -> None:
     """Fold bytes to the message."""
     folding = Fold(dialect)
     for chunk in chunks:
@@ -123,7 +126,7 @@ def fold(dialect: str, chunks: Sequence[bytes]) -> None:
     read_message(folding.message)
 
 
-def batches(dialect: str, chunks: Sequence[bytes]) -> None:
+def batches(dialect: "AnyName", chunks: Sequence[bytes]) -> None:
     """Decode to batches and assemble them, with the JSON of each delta."""
     decoder, assembler = Decoder(dialect), MessageAssembler()
     for chunk in chunks:
@@ -135,7 +138,7 @@ def batches(dialect: str, chunks: Sequence[bytes]) -> None:
     read_message(assembler.build_final_message())
 
 
-def transcode(dialect: str, chunks: Sequence[bytes]) -> None:
+def transcode(dialect: "AnyName", chunks: Sequence[bytes]) -> None:
     """Write the stream in other protocols."""
     for target in TARGETS:
         transcoding = Transcoder(dialect, target)
@@ -188,7 +191,7 @@ async def relay(dialect: str, chunks: Sequence[bytes], rounds: int) -> None:
             read_message(await stream.final_message())
 
 
-def every_way(dialect: str, chunks: Sequence[bytes], rounds: int) -> None:
+def every_way(dialect: "AnyName", chunks: Sequence[bytes], rounds: int) -> None:
     """Read a stream in every way, so many times."""
     for _ in range(rounds):
         for read in (read_deltas, read_text, read_response, fold, batches):

@@ -12,7 +12,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from deltafold import AnthropicConfig, AnthropicModel, OpenAIChatConfig, OpenAIChatModel
 from deltafold.dialects import DIALECTS
@@ -20,6 +20,9 @@ from deltafold.gateway import open_stream, read_request
 from deltafold.gateway.table import ModelTable, Upstream
 from deltafold.message.messages import Message, ToolCallPart
 from deltafold.specs.tool_specs import ToolSpec
+
+if TYPE_CHECKING:
+    from any_name import AnyName
 
 CHAT: Final = "openai-chat"
 MESSAGES: Final = "anthropic-messages"
@@ -79,7 +82,7 @@ def bodies(protocol: str) -> dict[str, bytes]:
     }
 
 
-def translate(protocol: str, body: bytes, upstream: Upstream) -> object:
+def translate(protocol: "AnyName", body: bytes, upstream: Upstream) -> object:
     """Do what the gateway does before it sends a request."""
     return open_stream(read_request(protocol, body), upstream)
 

@@ -7,13 +7,14 @@ for a row. A row that fails holds its error and the received parts, and costs no
 has the same message in every batch, in every process and on every machine.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import import_module
-from typing import Any, Final, Protocol, TypeAlias, Unpack, runtime_checkable
+from typing import Any, Final, Protocol, TypeAlias, Unpack, cast, runtime_checkable
 
 from deltafold._core import Decoder, dialect_names, fold_columns
 from deltafold.contract.exceptions import MisuseError, UnknownDialectError
+from deltafold.contract.names import ProtocolName
 from deltafold.streams.options import DecoderOptions
 
 __all__ = ["ArrowColumn", "fold", "message_type"]
@@ -131,7 +132,7 @@ def message_type() -> Arrow:
 
 def fold(
     bodies: ArrowColumn,
-    dialects: str | ArrowColumn | None = None,
+    dialects: ProtocolName | ArrowColumn | None = None,
     *,
     statuses: ArrowColumn | None = None,
     pieces: ArrowColumn | None = None,
@@ -200,7 +201,9 @@ def fold(
 class _Folding:
     """One call of `fold`: the decoders of its dialects, made once for all batches."""
 
-    def __init__(self, dialect: str | None, threads: int | None, options: DecoderOptions) -> None:
+    def __init__(
+        self, dialect: ProtocolName | None, threads: int | None, options: DecoderOptions
+    ) -> None:
         self._options: DecoderOptions = {**options, "run_id": options.get("run_id") or RUN_ID}
         self._threads = threads
         self._decoders: dict[str, Decoder | None] = {}
@@ -230,12 +233,12 @@ class _Folding:
         )
         return _array(message_type(), len(batch), iter(buffers))
 
-    def _named(self, names: list[str]) -> list[tuple[str, Decoder | None]]:
+    def _named(self, names: Sequence[str]) -> list[tuple[str, Decoder | None]]:
         """Return the decoders of dialects; None for a name that is no dialect."""
         for name in names:
             if name not in self._decoders:
                 try:
-                    self._decoders[name] = Decoder(name, **self._options)
+                    self._decoders[name] = Decoder(cast("ProtocolName", name), **self._options)
                 except UnknownDialectError:
                     self._decoders[name] = None
         return [(name, self._decoders[name]) for name in names]

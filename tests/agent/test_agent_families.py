@@ -6,6 +6,7 @@ from typing import Any, Final, cast
 import pytest
 from pydantic import BaseModel
 
+from any_name import AnyName
 from deltafold import Agent, load_model
 from deltafold.conversation import RunStatus
 from deltafold.testing import Recording, ReplayTransport, Request, answer
@@ -52,7 +53,7 @@ class Judge(ReplayTransport):
         said: the refusals.
     """
 
-    def __init__(self, rules: Rules, dialect: str, value: dict[str, Any]) -> None:
+    def __init__(self, rules: Rules, dialect: AnyName, value: dict[str, Any]) -> None:
         super().__init__(flat_out=True)
         self.said: list[str] = []
         self._rules = rules
@@ -66,7 +67,7 @@ class Judge(ReplayTransport):
         if refused:
             return Recording.error(400, {"error": {"message": f"{refused} is not supported"}})
         # Mistral's answers have the form of Chat.
-        written = "openai-chat" if self._dialect == "mistral" else self._dialect
+        written: AnyName = "openai-chat" if self._dialect == "mistral" else self._dialect
         text = json.dumps(body)
         if "17 o'clock" not in text:
             return answer(written, ("c1", "look", {"place": "Brest"}))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from any_name import AnyName
 from corpus import FIXTURES
 from deltafold import Message, fold_choices
 from deltafold.cli import main
@@ -141,7 +142,7 @@ def test_transcode_writes_the_targets_stream_and_what_was_lost(
 
 @pytest.mark.parametrize(("target", "numbers"), [("gemini", {0, 1}), ("ollama", None)])
 def test_transcode_writes_every_answer_where_the_target_has_several(
-    target: str, numbers: set[int] | None, capfdbinary: pytest.CaptureFixture[bytes]
+    target: AnyName, numbers: set[int] | None, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     wire = FIXTURES / "openai-chat" / "two-choices" / "wire.sse"
     assert main(["transcode", str(wire), "--from", "openai-chat", "--to", target]) == 0

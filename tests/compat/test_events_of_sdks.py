@@ -15,6 +15,7 @@ from google.genai import types as google
 from mistralai.client import models as mistral
 
 import deltafold
+from any_name import AnyName
 from corpus import needs_corpus
 from deltafold import Message, ModelError
 from deltafold._core import EventFramer, event_ends
@@ -110,7 +111,7 @@ others have an error event, for which the SDKs yield no object: they raise.
 UUID: Final = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
-def outcome(body: object, dialect: str) -> object:
+def outcome(body: object, dialect: AnyName) -> object:
     """Return what a fold says, without what is made anew for each."""
     message: Message | None
     error = None
@@ -169,7 +170,7 @@ def test_objects_of_an_sdk_say_what_the_bytes_say(dialect: str) -> None:
 
 @needs_corpus
 @pytest.mark.parametrize("dialect", SDKS)
-def test_objects_that_end_early_say_what_the_bytes_say(dialect: str) -> None:
+def test_objects_that_end_early_say_what_the_bytes_say(dialect: AnyName) -> None:
     count = 0
     for name, body in recordings(dialect):
         ends = event_ends(body, dialect)

@@ -10,6 +10,7 @@ import pytest
 from openai.types.chat import ChatCompletion
 
 import deltafold
+from any_name import AnyName
 from corpus import needs_corpus
 from deltafold import Message, MisuseError, ModelError
 from deltafold.compat import anthropic as fast_anthropic
@@ -173,7 +174,7 @@ def paths(ours: object, theirs: object, path: str = "") -> Iterator[str]:
 @needs_corpus
 @pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")  # of the SDK itself
 @pytest.mark.parametrize("dialect", MADE)
-def test_a_final_object_equals_that_of_the_sdk(dialect: str) -> None:
+def test_a_final_object_equals_that_of_the_sdk(dialect: AnyName) -> None:
     of_sdk, of_message = MADE[dialect]
     wrong: dict[str, set[str]] = {}
     count = equal = 0

@@ -239,7 +239,7 @@ def test_the_lines_of_requests_are_explained(server: ReplayServer) -> None:
     ids=["named events", "events", "JSON"],
 )
 def test_lines_of_every_framing_are_explained(lines: list[bytes]) -> None:
-    dialect = "ollama" if lines[0].startswith(b"{") else "anthropic-messages"
+    dialect: Any = "ollama" if lines[0].startswith(b"{") else "anthropic-messages"
     with pytest.raises(MisuseError, match="lines without their ends"):
         deltafold.fold(lines, dialect)
 

@@ -12,6 +12,7 @@ from uuid import UUID
 
 import pytest
 
+from any_name import AnyName
 from deltafold import (
     FileRefPart,
     ImagePart,
@@ -246,7 +247,7 @@ def test_work_is_linear() -> None:
     ],
 )
 def test_an_image_counts_what_its_provider_counts(
-    dialect: str, model_id: str, size: tuple[int, int], tokens: int
+    dialect: AnyName, model_id: str, size: tuple[int, int], tokens: int
 ) -> None:
     image = ImagePart(mime_type="image/png", data=png(*size, size=300_000))
     assert len(image.data or "") > 400_000

@@ -16,6 +16,7 @@ from typing import Any, Final
 import pytest
 
 import deltafold
+from any_name import AnyName
 from corpus import CORPUS, needs_corpus
 from deltafold.dialects import dialect_of
 from deltafold.dialects.rendered import IN_INPUT
@@ -32,7 +33,7 @@ MODELS: Final = {
 }
 
 
-def requests() -> Iterator[tuple[str, str, Any]]:
+def requests() -> Iterator[tuple[str, AnyName, Any]]:
     """Yield the id, the dialect and the body of each request that was answered."""
     with gzip.open(CORPUS / "requests.jsonl.gz", "rt", encoding="utf-8") as lines:
         for line in lines:
@@ -44,7 +45,7 @@ def requests() -> Iterator[tuple[str, str, Any]]:
 @sampled(10)
 @needs_corpus
 @pytest.mark.parametrize("target", [None, *MODELS], ids=lambda target: target or "own")
-def test_a_history_is_a_prefix_of_the_next_request(target: str | None, every: int) -> None:
+def test_a_history_is_a_prefix_of_the_next_request(target: AnyName | None, every: int) -> None:
     found: Counter[str] = Counter()
     broken: list[str] = []
     for name, dialect, body in islice(requests(), 0, None, every):

@@ -8,10 +8,11 @@ Law: a history without a problem stays the same objects.
 
 import json
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from any_name import AnyName
 from bad_histories import BAD, GOOD, MODELS, Bad
 from conversations import DIALECTS, call, thought
 from deltafold import (
@@ -73,7 +74,7 @@ def test_there_are_enough_bad_histories_and_every_code_has_one() -> None:
 @pytest.mark.one_in(4)
 @every_dialect
 @every_bad
-def test_a_bad_history_is_found_out(history: Bad, dialect: str) -> None:
+def test_a_bad_history_is_found_out(history: Bad, dialect: AnyName) -> None:
     report = check(history.messages(dialect), dialect, model_id=MODELS[dialect])
     # Many of the histories end with an answer, which some models refuse beside everything else.
     codes = [code for code in report.codes if code is not ProblemCode.ASSISTANT_LAST]
@@ -88,7 +89,7 @@ def test_a_bad_history_is_found_out(history: Bad, dialect: str) -> None:
 @pytest.mark.one_in(4)
 @every_dialect
 @every_bad
-def test_a_bad_history_is_mended(history: Bad, dialect: str) -> None:
+def test_a_bad_history_is_mended(history: Bad, dialect: AnyName) -> None:
     mended, _ = repair(history.messages(dialect), dialect, model_id=MODELS[dialect])
     assert check(mended, dialect, model_id=MODELS[dialect]).is_clean
     send(mended, dialect)
@@ -106,7 +107,7 @@ def test_what_rendering_does_not_put_right_is_refused(history: Bad, dialect: str
 @every_dialect
 @pytest.mark.parametrize(("name", "history"), GOOD, ids=[name for name, _ in GOOD])
 def test_a_good_history_is_left_alone(
-    name: str, history: Callable[[str], Sequence[Message]], dialect: str
+    name: str, history: Callable[[str], Sequence[Message]], dialect: AnyName
 ) -> None:
     messages = [*history(dialect)]
     if user_must_end(dialect, MODELS[dialect]) and ends_with_answer(messages):
@@ -166,7 +167,7 @@ def test_the_model_matters_only_where_it_is_known() -> None:
 
 def test_no_dialect_is_an_error() -> None:
     with pytest.raises(MisuseError, match="no request is rendered in 'morse'"):
-        check([], "morse")
+        check([], cast("Any", "morse"))
 
 
 def test_every_code_says_who_refuses_it() -> None:
@@ -189,7 +190,7 @@ def long_history(length: int, dialect: str) -> list[Message]:
 
 @pytest.mark.slow
 @every_dialect
-def test_the_work_is_linear_in_the_length_of_the_history(dialect: str) -> None:
+def test_the_work_is_linear_in_the_length_of_the_history(dialect: AnyName) -> None:
     module, config_of = (
         dialect_of(dialect),
         dialect_of(dialect).config_class.model_validate,
@@ -224,7 +225,7 @@ def test_the_work_is_linear_in_the_length_of_the_history(dialect: str) -> None:
     ],
 )
 def test_what_some_models_accept_is_a_problem_for_the_others(
-    dialect: str, model_id: str | None, code: ProblemCode | None
+    dialect: AnyName, model_id: str | None, code: ProblemCode | None
 ) -> None:
     odd = ToolCallPart(tool_call_id="a", tool_name="weather", raw_args_text="[1]")
     history = (
@@ -305,7 +306,7 @@ BEGUN = [Message.user("Give JSON."), Message.assistant("{")]
     ],
 )
 def test_some_models_refuse_a_history_that_the_assistant_ends(
-    dialect: str, model_id: str | None, *, is_refused: bool
+    dialect: AnyName, model_id: str | None, *, is_refused: bool
 ) -> None:
     mended, report = repair(BEGUN, dialect, model_id=model_id)
     assert report.codes == ([ProblemCode.ASSISTANT_LAST] if is_refused else [])
@@ -376,7 +377,7 @@ IMAGE = ImagePart(mime_type="image/png", url="https://example.com/a.png")
     ],
 )
 def test_a_model_gets_no_medium_that_it_does_not_read(
-    dialect: str, model_id: str | None, part: ImagePart | FileRefPart, *, is_refused: bool
+    dialect: AnyName, model_id: str | None, part: ImagePart | FileRefPart, *, is_refused: bool
 ) -> None:
     history = [Message.user("See", part)]
     mended, report = repair(history, dialect, model_id=model_id)

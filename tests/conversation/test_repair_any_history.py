@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from any_name import AnyName
 from conversations import DIALECTS, MODELS, SIGNED
 from deltafold import (
     FileRefPart,
@@ -164,7 +165,7 @@ def answers(held: list[Message]) -> Counter[str]:
 @pytest.mark.parametrize("dialect", DIALECTS)
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
-def test_any_history_can_be_sent_after_it_was_mended(dialect: str, data: st.DataObject) -> None:
+def test_any_history_can_be_sent_after_it_was_mended(dialect: AnyName, data: st.DataObject) -> None:
     broken = data.draw(messages(dialect))
     before = [message.to_json() for message in broken]
     mended, report = repair(broken, dialect, model_id=MODELS[dialect])

@@ -7,6 +7,7 @@ import random
 
 import pytest
 
+from any_name import AnyName
 from deltafold import Decoder, Fold, MessageDelta
 from differential_fuzz import check
 from fuzz_inputs import Seed, mutate_bytes, mutate_json, options_of, pieces_of, seeds
@@ -43,7 +44,7 @@ def test_damaged_bytes_break_no_law(dialect: str) -> None:
 ELEMENTS = [1, "x", True, None, [], [1]]
 
 
-def decoded(dialect: str, body: bytes) -> list[MessageDelta]:
+def decoded(dialect: AnyName, body: bytes) -> list[MessageDelta]:
     decoder = Decoder(dialect)
     return [*decoder.feed(body), *decoder.close()]
 

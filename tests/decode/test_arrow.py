@@ -6,11 +6,12 @@ import struct
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 import deltafold
+from any_name import AnyName
 from arrow_rows import assert_rows, row_of
 from corpus import needs_corpus, recorded
 from deltafold import dialect_names
@@ -31,7 +32,7 @@ def bodies_of(dialect: str) -> list[bytes]:
 
 
 @pytest.mark.parametrize("dialect", dialect_names())
-def test_each_row_is_the_message_of_its_body(dialect: str) -> None:
+def test_each_row_is_the_message_of_its_body(dialect: AnyName) -> None:
     bodies = bodies_of(dialect)
     folded = deltafold.arrow.fold(pa.array(bodies), dialect, logprobs=True)
     assert_rows(folded, [row_of(body, dialect, logprobs=True) for body in bodies])
@@ -39,7 +40,7 @@ def test_each_row_is_the_message_of_its_body(dialect: str) -> None:
 
 @needs_corpus
 @pytest.mark.parametrize("dialect", dialect_names())
-def test_each_recording_is_a_row(dialect: str) -> None:
+def test_each_recording_is_a_row(dialect: AnyName) -> None:
     bodies = [body for _, body in recorded(dialect)]
     folded = deltafold.arrow.fold(pa.array(bodies), dialect, logprobs=True)
     assert_rows(folded, [row_of(body, dialect, logprobs=True) for body in bodies])
@@ -57,7 +58,7 @@ def test_the_dialects_may_be_a_column_with_a_dictionary_or_without() -> None:
 
 def test_a_dialect_may_name_a_markup() -> None:
     body = said("<think>why</think>yes") + finish("stop") + DONE
-    (row,) = deltafold.arrow.fold(pa.array([body]), "openai-chat+deepseek").to_pylist()
+    (row,) = deltafold.arrow.fold(pa.array([body]), cast("Any", "openai-chat+deepseek")).to_pylist()
     assert (row["thinking"], row["text"]) == ("why", "yes")
     assert row["dialect"] == "openai-chat+deepseek"
 

@@ -12,6 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import reference
+from any_name import AnyName
 from corpus import ROOT, needs_corpus, recorded
 from deltafold import _core
 from deltafold._core import Decoder, MessageDelta
@@ -26,7 +27,7 @@ pytestmark = needs_corpus
 
 @sampled(10)
 @pytest.mark.parametrize("dialect", _core.dialect_names())
-def test_both_assemblers_agree_on_every_recording(dialect: str, every: int) -> None:
+def test_both_assemblers_agree_on_every_recording(dialect: AnyName, every: int) -> None:
     schema: Any = Draft202012Validator(SCHEMA)
     bodies = recorded(dialect)[::every]
     assert bodies
@@ -49,7 +50,7 @@ def test_both_assemblers_agree_on_every_recording(dialect: str, every: int) -> N
 @sampled(10)
 @pytest.mark.parametrize("dialect", _core.dialect_names())
 def test_every_delta_of_a_recording_survives_its_json_and_pickling(
-    dialect: str, every: int
+    dialect: AnyName, every: int
 ) -> None:
     for name, body in recorded(dialect)[::every]:
         for delta in Decoder(dialect, run_id="run").feed(body):

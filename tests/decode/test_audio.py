@@ -6,6 +6,7 @@ from typing import Final
 import pytest
 
 import deltafold
+from any_name import AnyName
 from corpus import FIXTURES
 from deltafold import Decoder, DeltaKind, Message, MessageAssembler, ProviderPart, Transcoder
 
@@ -24,7 +25,7 @@ def events(body: bytes) -> list[bytes]:
 
 
 @pytest.mark.parametrize("dialect", BODIES)
-def test_each_piece_is_a_delta_of_its_event(dialect: str) -> None:
+def test_each_piece_is_a_delta_of_its_event(dialect: AnyName) -> None:
     body = BODIES[dialect]
     decoder = Decoder(dialect)
     pieces: list[str] = []
@@ -38,7 +39,7 @@ def test_each_piece_is_a_delta_of_its_event(dialect: str) -> None:
 
 
 @pytest.mark.parametrize("dialect", BODIES)
-def test_a_message_without_the_pieces_is_the_same(dialect: str) -> None:
+def test_a_message_without_the_pieces_is_the_same(dialect: AnyName) -> None:
     decoder = Decoder(dialect)
     deltas = [*decoder.feed(BODIES[dialect]), *decoder.close()]
     assembler = MessageAssembler()
@@ -51,7 +52,9 @@ def test_a_message_without_the_pieces_is_the_same(dialect: str) -> None:
 @pytest.mark.parametrize("source", BODIES)
 @pytest.mark.parametrize("target", BODIES)
 @pytest.mark.parametrize("size", [1, 40, 100_000])
-def test_a_writer_sends_each_piece_once_and_at_once(source: str, target: str, size: int) -> None:
+def test_a_writer_sends_each_piece_once_and_at_once(
+    source: AnyName, target: AnyName, size: int
+) -> None:
     body = BODIES[source]
     transcoder = Transcoder(source, target)
     chunks = [body[at : at + size] for at in range(0, len(body), size)]
@@ -65,7 +68,7 @@ def test_a_writer_sends_each_piece_once_and_at_once(source: str, target: str, si
 
 
 @pytest.mark.parametrize("source", BODIES)
-def test_a_whole_body_of_chat_has_the_audio_once(source: str) -> None:
+def test_a_whole_body_of_chat_has_the_audio_once(source: AnyName) -> None:
     message = deltafold.fold(BODIES[source], source)
     body = deltafold.encode_message(message, "openai-chat").json
     text = json.dumps(body)

@@ -12,6 +12,7 @@ import pytest
 
 import deltafold
 import reference
+from any_name import AnyName
 from deltafold import (
     ContractError,
     Decoder,
@@ -102,7 +103,7 @@ def test_a_batch_given_twice_or_in_the_wrong_order_is_refused(
 
 
 @BOTH
-def test_an_assembler_of_another_stream_is_refused_and_stays_as_it_was(dialect: str) -> None:
+def test_an_assembler_of_another_stream_is_refused_and_stays_as_it_was(dialect: AnyName) -> None:
     other = MessageAssembler("other")
     begun = MessageAssembler("run")
     begun.consume(delta(1, *start()))
@@ -120,7 +121,7 @@ def test_an_assembler_of_another_stream_is_refused_and_stays_as_it_was(dialect: 
 
 
 @BOTH
-def test_a_feed_after_close_is_misuse_and_changes_nothing(dialect: str) -> None:
+def test_a_feed_after_close_is_misuse_and_changes_nothing(dialect: AnyName) -> None:
     decoder = Decoder(dialect, run_id="run")
     decoder.feed(WHOLE[dialect][:40])
     assert [found.kind for found in decoder.close()][-1] == "error"
@@ -136,7 +137,7 @@ def test_a_feed_after_close_is_misuse_and_changes_nothing(dialect: str) -> None:
 
 
 @BOTH
-def test_a_fold_that_was_closed_keeps_its_message(dialect: str) -> None:
+def test_a_fold_that_was_closed_keeps_its_message(dialect: AnyName) -> None:
     fold = Fold(dialect)
     fold.feed(WHOLE[dialect])
     fold.close()
@@ -151,7 +152,7 @@ def test_a_fold_that_was_closed_keeps_its_message(dialect: str) -> None:
 
 
 @BOTH
-def test_two_threads_on_one_decoder_succeed_or_are_told_and_never_mix(dialect: str) -> None:
+def test_two_threads_on_one_decoder_succeed_or_are_told_and_never_mix(dialect: AnyName) -> None:
     decoder = Decoder(dialect, run_id="run")
     decoder.feed(OPENINGS[dialect])
     piece = (TEXT_EVENTS[dialect] % b"abc") * 50
@@ -187,7 +188,7 @@ def run_threads(work: Callable[[], None], count: int) -> None:
 
 
 @BOTH
-def test_readers_beside_a_folding_thread_see_a_message_or_are_told(dialect: str) -> None:
+def test_readers_beside_a_folding_thread_see_a_message_or_are_told(dialect: AnyName) -> None:
     fold = Fold(dialect)
     fold.feed(OPENINGS[dialect])
     piece = (TEXT_EVENTS[dialect] % b"abc") * 20
@@ -247,7 +248,7 @@ def eager_collector() -> Iterator[None]:
 
 @pytest.mark.usefixtures("eager_collector")
 @BOTH
-def test_a_del_that_feeds_the_decoder_that_is_feeding_is_safe(dialect: str) -> None:
+def test_a_del_that_feeds_the_decoder_that_is_feeding_is_safe(dialect: AnyName) -> None:
     decoder = Decoder(dialect, run_id="run")
     decoder.feed(OPENINGS[dialect])
     assembler = MessageAssembler("run")

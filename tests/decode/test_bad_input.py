@@ -6,6 +6,7 @@ each row of that list.
 
 import pytest
 
+from any_name import AnyName
 from deltafold import (
     Decoder,
     ErrorCode,
@@ -172,7 +173,7 @@ def test_a_body_that_ends_at_any_byte_ends_once_and_makes_nothing_up(dialect: st
 
 
 @BOTH
-def test_a_transport_that_fails_after_any_event_says_so_once(dialect: str) -> None:
+def test_a_transport_that_fails_after_any_event_says_so_once(dialect: AnyName) -> None:
     events = [part + b"\n\n" for part in WHOLE[dialect].split(b"\n\n")[:-1]]
     for count in range(len(events)):
         decoder = Decoder(dialect, run_id="run")

@@ -6,6 +6,7 @@ import tracemalloc
 
 import pytest
 
+from any_name import AnyName
 from deltafold import (
     Decoder,
     ErrorCode,
@@ -120,7 +121,7 @@ def test_nesting_in_arguments_is_not_the_decoders_and_raises_nothing() -> None:
 
 
 @BOTH
-def test_a_million_tiny_events_are_read_in_bounded_memory(dialect: str) -> None:
+def test_a_million_tiny_events_are_read_in_bounded_memory(dialect: AnyName) -> None:
     tiny = {
         CHAT: b'data: {"choices":[{"delta":{"content":"x"}}]}\n\n',
         ANTHROPIC: b'data: {"type":"content_block_delta","index":0,'
@@ -140,7 +141,7 @@ def test_a_million_tiny_events_are_read_in_bounded_memory(dialect: str) -> None:
 
 
 @BOTH
-def test_a_million_events_that_say_nothing_leave_nothing(dialect: str) -> None:
+def test_a_million_events_that_say_nothing_leave_nothing(dialect: AnyName) -> None:
     decoder = Decoder(dialect)
     for _ in range(100):
         assert len(decoder.feed(b": ping\n\ndata:\n\nevent: ping\n\n\n" * 10_000)) == 0

@@ -10,6 +10,7 @@ from typing import Any, Final
 import pytest
 
 import deltafold
+from any_name import AnyName
 from corpus import ROOT
 from deltafold import ErrorCode, ModelError
 from deltafold.message.cost import cost_of
@@ -21,7 +22,7 @@ GEMINI: Final = "gemini"
 TIDE: Final = "High tide is at 6."
 
 # A file: of each line the id, the dialect, and the text or the code of the error with its status.
-Told = tuple[str | None, str, str | tuple[ErrorCode, int | None]]
+Told = tuple[str | None, AnyName, str | tuple[ErrorCode, int | None]]
 FILES: Final[dict[str, list[Told]]] = {
     "openai": [
         ("request-1", CHAT, TIDE),
@@ -68,7 +69,7 @@ ANSWERS: Final = [line for line in LINES if isinstance(line[3], str)]
 def test_a_line_is_the_answer_or_the_error_in_it(
     line: bytes,
     custom_id: str | None,
-    dialect: str,
+    dialect: AnyName,
     outcome: str | tuple[ErrorCode, int | None],
 ) -> None:
     assert deltafold.detect(line).candidates[0] == dialect
@@ -90,7 +91,7 @@ def test_a_line_is_the_answer_or_the_error_in_it(
 
 @pytest.mark.parametrize(("line", "custom_id", "dialect", "text"), ANSWERS)
 def test_the_answer_in_a_line_has_the_facts_of_its_body(
-    line: bytes, custom_id: str, dialect: str, text: str
+    line: bytes, custom_id: str, dialect: AnyName, text: str
 ) -> None:
     wire: Any = json.loads(line)
     body: Any = wire.get("modelOutput") or wire.get("response") or wire["result"]["message"]
@@ -134,7 +135,7 @@ def test_a_column_of_lines_has_a_column_of_ids(name: str) -> None:
 
 @pytest.mark.parametrize(("line", "custom_id", "dialect", "text"), ANSWERS)
 def test_a_half_line_is_a_lost_connection_with_the_id_that_came(
-    line: bytes, custom_id: str, dialect: str, text: str
+    line: bytes, custom_id: str, dialect: AnyName, text: str
 ) -> None:
     assert text
     halves = [line[:end] for end in range(2, len(line))]
@@ -225,7 +226,7 @@ def test_other_bodies_are_no_lines(body: bytes) -> None:
         ("mistral", "mistral", "mistral-small-latest"),
     ],
 )
-def test_a_line_has_the_prices_of_a_batch(name: str, vendor: str, model_id: str) -> None:
+def test_a_line_has_the_prices_of_a_batch(name: AnyName, vendor: str, model_id: str) -> None:
     pytest.importorskip("genai_prices")
     line = (BATCHES / f"{name}.jsonl").read_bytes().splitlines()[0]
     usage = deltafold.fold(line, FILES[name][0][1]).meta.usage

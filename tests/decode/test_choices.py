@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -30,9 +30,10 @@ from deltafold.testing import Recording, ReplayTransport
 )
 def test_one_answer_is_followed(case: str, texts: tuple[str, str]) -> None:
     (wire,) = (FIXTURES / case).glob("wire.*")
+    dialect = cast("Any", case.partition("/")[0])
     followed: list[str] = []
     for choice in (0, 1):
-        batch = deltafold.decode_response(wire.read_bytes(), case.partition("/")[0], choice=choice)
+        batch = deltafold.decode_response(wire.read_bytes(), dialect, choice=choice)
         assembler = deltafold.MessageAssembler()
         assembler.consume(batch)
         message = assembler.snapshot()

@@ -6,6 +6,7 @@ import pytest
 
 import deltafold
 import event_stream as aws
+from any_name import AnyName
 from deltafold import Decoder, Message, MessageDelta
 from protocol_bodies import (
     ANTHROPIC,
@@ -21,7 +22,7 @@ from protocol_bodies import (
 from speakers import RESPONSES, typed
 
 STOPPED: Final[Wire] = {"stop_reason": "stop_sequence", "stop_sequence": "\n\n"}
-BODIES: Final[dict[str, tuple[str, bytes, dict[str, object]]]] = {
+BODIES: Final[dict[str, tuple[AnyName, bytes, dict[str, object]]]] = {
     "anthropic, streamed": (
         ANTHROPIC,
         message_start(stop_sequence=None)

@@ -9,6 +9,7 @@ from typing import Any, Final
 import pytest
 
 import deltafold
+from any_name import AnyName
 from deltafold import ErrorCode, FinishReason, ModelError, load_model
 from deltafold.gateway import ModelTable
 from deltafold.testing import Recording, ReplayTransport
@@ -83,7 +84,7 @@ CUTS: Final[dict[str, tuple[str, bytes]]] = {
 
 
 @pytest.mark.parametrize(("dialect", "body"), CUTS.values(), ids=CUTS)
-def test_an_end_mark_behind_content_alone_is_a_cut(dialect: str, body: bytes) -> None:
+def test_an_end_mark_behind_content_alone_is_a_cut(dialect: AnyName, body: bytes) -> None:
     deltas, message = everywhere(dialect, body)
     assert deltas[-1].error_code == ErrorCode.CONNECTION_LOST
     assert message.parts
@@ -112,7 +113,7 @@ def test_the_error_names_the_setting() -> None:
     ],
 )
 def test_an_end_mark_alone_is_a_protocol_error_that_may_be_repeated(
-    dialect: str, body: bytes
+    dialect: AnyName, body: bytes
 ) -> None:
     with pytest.raises(ModelError) as caught:
         deltafold.fold(body, dialect)
@@ -165,7 +166,7 @@ def test_another_sign_says_that_the_answer_is_whole(
         (COHERE, {"id": "r", "message": {"content": [{"type": "text", "text": "Tide"}]}}),
     ],
 )
-def test_a_whole_body_without_a_finish_reason_is_an_answer(dialect: str, body: Wire) -> None:
+def test_a_whole_body_without_a_finish_reason_is_an_answer(dialect: AnyName, body: Wire) -> None:
     message = deltafold.fold(json.dumps(body).encode(), dialect)
     assert message.text == "Tide"
 

@@ -3,11 +3,12 @@
 import asyncio
 import pickle
 from collections.abc import AsyncIterator, Iterator
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import pytest
 
 import deltafold
+from any_name import AnyName
 from choice_chunks import called, chat, finished, said
 from corpus import FIXTURES
 from deltafold import ChoicesDecoder, Decoder, ErrorCode, Limits, MessageAssembler, MisuseError
@@ -40,7 +41,7 @@ WHOLE_CHAT = (
     b'"usage":{"prompt_tokens":1,"completion_tokens":6,"total_tokens":7}}'
 )
 
-BODIES = {
+BODIES: Final[dict[str, tuple[AnyName, bytes, int]]] = {
     "chat of 2": (CHAT, chat(2), 2),
     "chat of 8": (CHAT, chat(8), 8),
     "mistral of 8": ("mistral", chat(8), 8),
@@ -85,7 +86,7 @@ def test_each_choice_is_that_of_a_decoder_of_it_alone(name: str) -> None:
             assert deltas == without_others([delta.to_dict() for delta in alone])
 
 
-def same(one: MessageAssembler, choice: int, body: bytes, dialect: str) -> None:
+def same(one: MessageAssembler, choice: int, body: bytes, dialect: AnyName) -> None:
     """Compare the message of a choice with that of a fold of it alone."""
     alone = deltafold.fold(body, dialect, choice=choice, run_id="run", clock=now)
     message = one.build_final_message()
@@ -137,7 +138,7 @@ def test_each_message_is_that_of_a_fold_of_it_alone(name: str) -> None:
 )
 def test_recorded_bodies(case: str, texts: list[str] | None) -> None:
     (wire,) = (FIXTURES / case).glob("wire.*")
-    dialect = case.partition("/")[0]
+    dialect = cast("Any", case.partition("/")[0])
     folded = deltafold.fold_choices(wire.read_bytes(), dialect)
     assert list(folded) == ([0] if texts is None else [0, 1])
     if texts is not None:
@@ -227,7 +228,7 @@ def test_a_limit_bounds_the_number_of_choices() -> None:
 
 
 def test_the_decoder_of_every_choice_is_another_class() -> None:
-    decoder = Decoder(CHAT + "+qwen-xml", choice="all", run_id="run")
+    decoder = Decoder(cast("Any", CHAT + "+qwen-xml"), choice="all", run_id="run")
     assert isinstance(decoder, ChoicesDecoder)
     assert (decoder.dialect, decoder.markup, decoder.run_id) == (CHAT, "qwen-xml", "run")
     assert repr(decoder) == "<ChoicesDecoder of openai-chat+qwen-xml, run run>"
@@ -239,7 +240,7 @@ def test_the_decoder_of_every_choice_is_another_class() -> None:
     with pytest.raises(ValueError, match='a number, "all" or "joined", not \'some\''):
         Decoder(CHAT, choice=cast("Any", "some"))
     with pytest.raises(deltafold.UnknownDialectError):
-        Decoder("nonsense", choice="all")
+        Decoder(cast("Any", "nonsense"), choice="all")
     with pytest.raises(TypeError):
         pickle.dumps(decoder)
 

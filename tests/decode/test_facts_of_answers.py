@@ -6,6 +6,7 @@ from typing import Any, Final
 import pytest
 
 import deltafold
+from any_name import AnyName
 from deltafold import Message, ProviderPart
 
 Wire = dict[str, Any]
@@ -17,7 +18,7 @@ def details(message: Message) -> Wire:
     return dict(message.meta.details or {})
 
 
-def fold(dialect: str, *events: Wire, named: bool = True) -> Message:
+def fold(dialect: AnyName, *events: Wire, named: bool = True) -> Message:
     lines = [f"event: {one['type']}\n" if named else "" for one in events]
     body = "".join(
         f"{name}data: {json.dumps(one)}\n\n" for name, one in zip(lines, events, strict=True)

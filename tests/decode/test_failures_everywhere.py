@@ -9,6 +9,7 @@ import json
 
 import pytest
 
+from any_name import AnyName
 from deltafold import Decoder, ErrorCode, FinishReason
 from line_ends import KEEP_ALIVES, line_ends
 from protocol_bodies import event
@@ -457,7 +458,7 @@ def test_arguments_that_only_the_done_event_has_are_not_lost_and_not_doubled() -
 
 
 @spoken
-def test_a_hundred_thousand_pieces_are_as_many_deltas(dialect: str) -> None:
+def test_a_hundred_thousand_pieces_are_as_many_deltas(dialect: AnyName) -> None:
     body = stream(dialect, text("a", *["x"] * 100_000))
     batch = Decoder(dialect, run_id="run").feed(body)
     assert sum(1 for delta in batch if delta.text) == 100_001

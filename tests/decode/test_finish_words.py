@@ -15,6 +15,7 @@ from typing import Any, Final, get_args
 import pytest
 
 import event_stream as aws
+from any_name import AnyName
 from corpus import ROOT
 from deltafold import Fold, Message, ModelError, encode_message, transcode
 from deltafold.conversation import Agent
@@ -230,7 +231,7 @@ def whole(dialect: str, word: str) -> bytes:
     return json.dumps(body).encode()
 
 
-def folded(dialect: str, body: bytes) -> Message:
+def folded(dialect: AnyName, body: bytes) -> Message:
     """Fold a body; of a failed answer, return what it had."""
     fold = Fold(dialect)
     fold.feed(body)
@@ -301,7 +302,7 @@ TARGETS: Final = (CHAT, RESPONSES, ANTHROPIC, GEMINI, BEDROCK, OLLAMA)
 @pytest.mark.parametrize(("dialect", "word"), [row for row in WORDS if row not in OF_WHOLE_BODIES])
 @pytest.mark.parametrize("target", TARGETS)
 def test_no_encoder_lets_a_call_run_that_the_table_forbids(
-    dialect: str, word: str, target: str
+    dialect: AnyName, word: str, target: AnyName
 ) -> None:
     body = streamed(dialect, word, ARGUMENTS["whole"])
     allowed = TABLE[dialect][word] != "never"

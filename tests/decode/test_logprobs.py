@@ -3,7 +3,7 @@
 import json
 import math
 import pickle
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from pydantic import BaseModel, ValidationError
@@ -14,7 +14,7 @@ from deltafold import Logprobs, Message, MessageDelta, _core
 from deltafold.contract.exceptions import ContractError
 from wire_deltas import Assembler, Wire, assert_same, consume, done, start, text, thinking
 
-DIALECT = "openai-chat"
+DIALECT: Final = "openai-chat"
 ASSEMBLERS: list[type[Assembler]] = [_core.MessageAssembler, reference.MessageAssembler]
 
 

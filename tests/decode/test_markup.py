@@ -5,11 +5,13 @@ import json
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any, Final, cast
 
 import pytest
 
 import deltafold
 import reference
+from any_name import AnyName
 from deltafold import (
     Decoder,
     DeltaKind,
@@ -27,6 +29,7 @@ from wire_deltas import assert_same
 CALL = (
     "<tool_call>\n<function=weather>\n<parameter=days>\n3\n</parameter>\n</function>\n</tool_call>"
 )
+MARKED: Final[AnyName] = "openai-chat+qwen-xml"
 SCHEMA: dict[str, object] = {"type": "object", "properties": {"days": {"type": "integer"}}}
 
 
@@ -45,35 +48,35 @@ def calls(message: Message) -> list[tuple[str, object]]:
 
 def test_a_markup_is_named_beside_the_dialect_or_with_it() -> None:
     beside = Decoder("openai-chat", markup="qwen-xml")
-    within = Decoder("openai-chat+qwen-xml")
+    within = Decoder(MARKED)
     assert (beside.dialect, beside.markup) == (within.dialect, within.markup)
     assert (within.dialect, within.markup) == ("openai-chat", "qwen-xml")
-    assert Decoder("openai-chat+think", markup="think").markup == "think"
+    assert Decoder(cast("Any", "openai-chat+think"), markup="think").markup == "think"
     assert Decoder("openai-chat").markup is None
     assert "Decoder of openai-chat+qwen-xml" in repr(within)
 
 
 @pytest.mark.parametrize("dialect", deltafold.dialect_names())
 @pytest.mark.parametrize("markup", deltafold.markup_names())
-def test_every_dialect_takes_every_markup(dialect: str, markup: str) -> None:
-    assert Decoder(f"{dialect}+{markup}").markup == markup
+def test_every_dialect_takes_every_markup(dialect: AnyName, markup: AnyName) -> None:
+    assert Decoder(cast("Any", f"{dialect}+{markup}")).markup == markup
 
 
 def test_an_unknown_markup_is_told_the_known_ones() -> None:
     known = ", ".join(deltafold.markup_names())
     for name in ("qwen", "", "think+think"):
         with pytest.raises(UnknownDialectError) as caught:
-            Decoder(f"openai-chat+{name}")
+            Decoder(cast("Any", f"openai-chat+{name}"))
         assert str(caught.value) == f'unknown markup "{name}"; known: {known}'
         with pytest.raises(UnknownDialectError, match="unknown markup"):
-            Decoder("openai-chat", markup=name)
+            Decoder("openai-chat", markup=cast("Any", name))
     with pytest.raises(UnknownDialectError, match="unknown dialect"):
-        Decoder("nonsense+think")
+        Decoder(cast("Any", "nonsense+think"))
 
 
 def test_two_markups_or_none_to_start_thinking_in_are_refused() -> None:
     with pytest.raises(ValueError, match="two markups are named"):
-        Decoder("openai-chat+think", markup="hermes")
+        Decoder(cast("Any", "openai-chat+think"), markup="hermes")
     with pytest.raises(ValueError, match="starts_in_thinking needs a markup"):
         Decoder("openai-chat", starts_in_thinking=True)
 
@@ -101,7 +104,7 @@ class Tool:
 )
 def test_every_form_of_a_tool_gives_its_parameters_types(tool: object) -> None:
     for tools in ([tool], (tool,), iter([tool])):
-        message = deltafold.fold(chat(CALL), "openai-chat+qwen-xml", tools=tools)
+        message = deltafold.fold(chat(CALL), MARKED, tools=tools)
         assert calls(message) == [("weather", {"days": 3})]
 
 
@@ -109,14 +112,14 @@ def test_every_form_of_a_tool_gives_its_parameters_types(tool: object) -> None:
     "tools", [None, [], ["weather"], [{"name": "weather"}], [Tool("weather", None)], {"weather"}]
 )
 def test_without_a_schema_parameters_are_strings(tools: Iterable[object] | None) -> None:
-    message = deltafold.fold(chat(CALL), "openai-chat+qwen-xml", tools=tools)
+    message = deltafold.fold(chat(CALL), MARKED, tools=tools)
     assert calls(message) == [("weather", {"days": "3"})]
 
 
 def test_llama_s_calls_count_only_under_names_that_were_offered() -> None:
     body = chat('{"name": "weather", "parameters": {"days": 3}}')
     for tools, found in ((["weather"], 1), (None, 1), (["other"], 0), ([], 0)):
-        message = deltafold.fold(body, "openai-chat+llama", tools=tools)
+        message = deltafold.fold(body, cast("Any", "openai-chat+llama"), tools=tools)
         assert len(calls(message)) == found
         assert bool(message.text) is not bool(found)
 
@@ -147,7 +150,7 @@ def test_what_is_no_tool_is_refused_by_its_field(
     tools: Iterable[object], kind: type[Exception], words: str
 ) -> None:
     with pytest.raises(kind, match=words):
-        Decoder("openai-chat+qwen-xml", tools=tools)
+        Decoder(MARKED, tools=tools)
 
 
 def test_the_prompt_may_have_opened_the_thinking() -> None:
@@ -202,10 +205,10 @@ def test_every_reader_of_streams_takes_the_options() -> None:
 
     with deltafold.stream(pieces(), "openai-chat", markup="qwen-xml", tools=iter(tools)) as stream:
         messages = [stream.final_message(), asyncio.run(read())]
-    [folded] = deltafold.fold_many([body], "openai-chat+qwen-xml", tools=tools)
+    [folded] = deltafold.fold_many([body], MARKED, tools=tools)
     messages.append(folded.build_final_message())
     assembler = MessageAssembler()
-    assembler.consume(deltafold.decode_response(body, "openai-chat+qwen-xml", tools=tools))
+    assembler.consume(deltafold.decode_response(body, MARKED, tools=tools))
     messages.append(assembler.build_final_message())
     for message in messages:
         assert calls(message) == [("weather", {"days": 3})]
@@ -213,7 +216,7 @@ def test_every_reader_of_streams_takes_the_options() -> None:
 
 
 def test_a_closed_decoder_of_markup_is_closed() -> None:
-    decoder = Decoder("openai-chat+qwen-xml")
+    decoder = Decoder(MARKED)
     decoder.feed(b'data: {"choices":[{"delta":{"content":"a <tool_"}}]}\n\n')
     assert decoder.close().text == " <tool_"
     with pytest.raises(MisuseError):

@@ -3,6 +3,7 @@
 import pytest
 
 import event_stream as aws
+from any_name import AnyName
 from deltafold import Decoder, MessageDelta
 from fuzz_inputs import Seed, seeds
 from protocol_bodies import CHAT, DONE, chunk, event, finish, said
@@ -38,7 +39,7 @@ def raw_of(deltas: list[MessageDelta], kind: str) -> object:
     return next(delta.provider_raw for delta in deltas if delta.kind == kind)
 
 
-def decoded(dialect: str, body: bytes, status: int = 200) -> list[MessageDelta]:
+def decoded(dialect: AnyName, body: bytes, status: int = 200) -> list[MessageDelta]:
     decoder = Decoder(dialect, provider_raw=True, status=status)
     return [*decoder.feed(body), *decoder.close()]
 

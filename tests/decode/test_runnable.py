@@ -19,6 +19,7 @@ from typing import Final, TypeAlias
 import pytest
 
 import event_stream as aws
+from any_name import AnyName
 from deltafold import Fold, ToolCallPart
 from protocol_bodies import (
     ANTHROPIC,
@@ -375,7 +376,7 @@ FORBIDDING: Final = frozenset(
 """Endings after which no call runs."""
 
 
-def first_call(dialect: str, body: bytes, *, is_forbidden: bool = False) -> ToolCallPart:
+def first_call(dialect: AnyName, body: bytes, *, is_forbidden: bool = False) -> ToolCallPart:
     """Fold a body and return the first call of its message, failed or not."""
     fold = Fold(dialect)
     fold.feed(body)

@@ -9,6 +9,7 @@ from typing import Final
 import pytest
 
 import deltafold
+from any_name import AnyName
 from deltafold import ErrorCode, ModelError
 from protocol_bodies import CHAT, DONE, Wire, event, message_start, said
 from splits import everywhere
@@ -51,7 +52,7 @@ OTHERS: Final[dict[str, tuple[str, bytes, str]]] = {
 
 @pytest.mark.parametrize(("dialect", "body", "seen"), OTHERS.values(), ids=OTHERS)
 def test_a_body_in_which_nothing_is_recognised_names_what_it_is(
-    dialect: str, body: bytes, seen: str
+    dialect: AnyName, body: bytes, seen: str
 ) -> None:
     deltas, _ = everywhere(dialect, body)
     error = deltas[-1]

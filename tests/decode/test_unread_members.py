@@ -10,6 +10,7 @@ from typing import Any, Final, TypeAlias
 import pytest
 
 import deltafold
+from any_name import AnyName
 from deltafold import Message, ModelError
 
 Wire: TypeAlias = dict[str, Any]
@@ -191,7 +192,7 @@ def call_of_cohere(**members: Any) -> bytes:  # noqa: ANN401
         ("cohere-chat", call_of_cohere),
     ],
 )
-def test_a_member_of_a_known_block_is_named(dialect: str, body: Callable[..., bytes]) -> None:
+def test_a_member_of_a_known_block_is_named(dialect: AnyName, body: Callable[..., bytes]) -> None:
     assert unread(deltafold.fold(body(), dialect)) == []
     message = deltafold.fold(body(tomorrow=FACT), dialect)
     assert unread(message) == ["tomorrow"]
@@ -249,7 +250,7 @@ def whole_converse(**members: Any) -> bytes:  # noqa: ANN401
         ("bedrock-converse", whole_converse),
     ],
 )
-def test_a_member_of_the_end_is_a_fact(dialect: str, body: Callable[..., bytes]) -> None:
+def test_a_member_of_the_end_is_a_fact(dialect: AnyName, body: Callable[..., bytes]) -> None:
     before = facts(deltafold.fold(body(), dialect))
     assert facts(deltafold.fold(body(tomorrow=FACT), dialect)) == {**before, "tomorrow": FACT}
 
@@ -282,7 +283,7 @@ def test_the_facts_of_a_failed_answer_are_on_its_error() -> None:
         ("gemini", [{"error": {"code": 500, "message": "no", "details": [FACT]}}]),
     ],
 )
-def test_the_error_of_an_event_is_kept(dialect: str, events: list[Wire]) -> None:
+def test_the_error_of_an_event_is_kept(dialect: AnyName, events: list[Wire]) -> None:
     with pytest.raises(ModelError) as caught:
         deltafold.fold(named(*events) if "type" in events[0] else sse(*events), dialect)
     assert json.loads(caught.value.body or "") == events[-1]

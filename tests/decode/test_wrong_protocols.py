@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 import deltafold
+from any_name import AnyName
 from deltafold import ErrorCode, Message, ModelError, UnknownDialectError
 from deltafold._core import event_ends
 from event_stream import event as framed
@@ -51,7 +52,7 @@ def assert_named(error: ModelError, source: str) -> None:
 @every_kind
 @pytest.mark.parametrize("name", NAMES)
 def test_a_body_of_another_protocol_is_its_answer_or_an_error_that_names_it(
-    kind: str, name: str
+    kind: str, name: AnyName
 ) -> None:
     for source, body in BODIES[kind]().items():
         if reads(name, source, kind):
@@ -63,7 +64,7 @@ def test_a_body_of_another_protocol_is_its_answer_or_an_error_that_names_it(
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_stream_of_another_protocol_is_named_wherever_it_is_cut(name: str) -> None:
+def test_a_stream_of_another_protocol_is_named_wherever_it_is_cut(name: AnyName) -> None:
     kind = "a stream with a call"
     for source, body in BODIES[kind]().items():
         if reads(name, source, kind):
@@ -85,7 +86,7 @@ def test_what_is_said_does_not_depend_on_the_chunking(source: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("bytes_", [b": comment\n\n", b'data: {"choi', b"event: message_start\n"])
-def test_bytes_without_a_whole_event_are_a_cut(name: str, bytes_: bytes) -> None:
+def test_bytes_without_a_whole_event_are_a_cut(name: AnyName, bytes_: bytes) -> None:
     for dialect in (name, None):
         with pytest.raises(ModelError) as caught:
             deltafold.fold(bytes_, dialect)

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from any_name import AnyName
 from deltafold import migrate_config, parse_request
 from deltafold.dialects import dialect_of
 from deltafold.dialects.rendered import Object
@@ -34,7 +35,7 @@ def body(*items: Object) -> Object:
     return {"model": "gpt-6", "input": [*items, question], "stream": True, "store": False}
 
 
-def rendered(request: Object, target: str) -> str:
+def rendered(request: Object, target: AnyName) -> str:
     parsed = parse_request(request, "openai-responses")
     config = migrate_config(parsed, target, model_id="m").config
     made = dialect_of(target).render(parsed.messages, parsed.tools, config, stream=True)

@@ -5,11 +5,12 @@ Namespaces, callers, phases, toolsets, and the token of an answer that paused.
 
 import json
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import pytest
 
 import deltafold
+from any_name import AnyName
 from corpus import FIXTURES
 from deltafold import (
     Agent,
@@ -28,7 +29,7 @@ from deltafold import (
 from deltafold.dialects import dialect_of
 from deltafold.testing import Recording, ReplayServer
 
-RESPONSES = "openai-responses"
+RESPONSES: Final = "openai-responses"
 MODELS = ["gpt-5.5", "gpt-5.5-2026-01-01", "another-model"]
 
 Body = dict[str, Any]
@@ -40,7 +41,7 @@ def wire(case: str) -> bytes:
 
 
 def message_of(case: str) -> Message:
-    return deltafold.fold(wire(case), case.partition("/")[0])
+    return deltafold.fold(wire(case), cast("Any", case.partition("/")[0]))
 
 
 def next_request(message: Message, model_id: str, *, tools: Any = (), **settings: Any) -> Body:  # noqa: ANN401
@@ -113,10 +114,9 @@ def test_a_whole_body_of_the_own_protocol_has_them_too(case: str) -> None:
 
 
 @pytest.mark.parametrize("target", ["openai-chat", "anthropic-messages", "gemini", "ollama"])
-def test_other_protocols_get_the_declared_name(target: str) -> None:
+def test_other_protocols_get_the_declared_name(target: AnyName) -> None:
     written = transcode(wire("openai-responses/namespaces-of-one-name"), RESPONSES, target)
-    dialect = "ollama" if target == "ollama" else target
-    names = [call.tool_name for call in deltafold.fold(written, dialect).tool_calls]
+    names = [call.tool_name for call in deltafold.fold(written, target).tool_calls]
     assert names == ["crm__find", "erp__find", "find"]
 
 

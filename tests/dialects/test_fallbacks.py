@@ -13,6 +13,7 @@ import httpx2
 import pytest
 
 import deltafold
+from any_name import AnyName
 from conversations import DIALECTS
 from deltafold import (
     Agent,
@@ -139,7 +140,7 @@ def test_what_goes_back_needs_no_repair() -> None:
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("repairs", [False, True], ids=["as it is", "repaired"])
 def test_a_result_of_a_call_that_is_left_out_is_left_out_too(
-    dialect: str, *, repairs: bool
+    dialect: AnyName, *, repairs: bool
 ) -> None:
     messages = history(mixed(), "toolu_0", "toolu_1")
     if repairs:
@@ -154,7 +155,7 @@ def test_a_result_of_a_call_that_is_left_out_is_left_out_too(
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_a_call_that_is_left_out_needs_no_result(dialect: str) -> None:
+def test_a_call_that_is_left_out_needs_no_result(dialect: AnyName) -> None:
     messages = history(mixed(), "toolu_1")
     assert "orphan_call" not in check(messages, dialect, model_id=OPUS).codes
     mended = repair(messages, dialect, model_id=OPUS)[0]
@@ -406,7 +407,7 @@ LEFT_OUT: Final = "a call of a model that another one took over from"
 @pytest.mark.parametrize("target", [*PROTOCOLS, "ollama"])
 @pytest.mark.parametrize("way", ["message", "assembler", "body"])
 def test_a_whole_answer_in_another_protocol_has_the_calls_of_the_serving_model(
-    target: str, way: str
+    target: AnyName, way: str
 ) -> None:
     body = messages_stream(FABLE, MIXED)
     if way == "body":
@@ -432,7 +433,7 @@ def test_each_of_several_whole_answers_has_the_calls_of_its_serving_model() -> N
     assert [list(one.tool_calls) for one in choices] == [["toolu_1"]] * 2
 
 
-def streamed(target: str, blocks: Blocks = MIXED, **options: Any) -> tuple[bytes, list[str]]:  # noqa: ANN401 - those of an encoder
+def streamed(target: AnyName, blocks: Blocks = MIXED, **options: Any) -> tuple[bytes, list[str]]:  # noqa: ANN401 - those of an encoder
     """Transcode an answer, and return the bytes and the notes about calls."""
     transcoder = Transcoder(CLAUDE, target, **options)
     body = transcoder.feed(messages_stream(FABLE, blocks)) + transcoder.close()
@@ -440,7 +441,9 @@ def streamed(target: str, blocks: Blocks = MIXED, **options: Any) -> tuple[bytes
 
 
 @pytest.mark.parametrize("target", PROTOCOLS)
-def test_a_streamed_call_before_the_boundary_ends_the_answer_as_a_filter_does(target: str) -> None:
+def test_a_streamed_call_before_the_boundary_ends_the_answer_as_a_filter_does(
+    target: AnyName,
+) -> None:
     body, notes = streamed(target)
     again = deltafold.fold(body, target)
     assert [call.tool_call_id for call in again.tool_calls] == ["toolu_0", "toolu_1"]
@@ -456,7 +459,7 @@ def test_a_streamed_call_before_the_boundary_ends_the_answer_as_a_filter_does(ta
 
 
 @pytest.mark.parametrize("target", PROTOCOLS)
-def test_calls_that_are_held_back_are_those_of_the_serving_model(target: str) -> None:
+def test_calls_that_are_held_back_are_those_of_the_serving_model(target: AnyName) -> None:
     blocks: Blocks = [said("A"), called("toolu_0"), said("B"), *MIXED[-4:], said("C")]
     body, notes = streamed(target, blocks, declined_calls="hold")
     again = deltafold.fold(body, target)
@@ -468,7 +471,7 @@ def test_calls_that_are_held_back_are_those_of_the_serving_model(target: str) ->
 
 
 @pytest.mark.parametrize("target", PROTOCOLS)
-def test_calls_that_are_kept_are_for_a_caller_who_takes_them_back(target: str) -> None:
+def test_calls_that_are_kept_are_for_a_caller_who_takes_them_back(target: AnyName) -> None:
     body, notes = streamed(target, declined_calls="keep")
     again = deltafold.fold(body, target)
     assert [call.tool_call_id for call in again.runnable_tool_calls] == ["toolu_0", "toolu_1"]
@@ -503,7 +506,7 @@ def test_a_stream_in_its_own_protocol_has_every_block(option: str) -> None:
 
 
 @pytest.mark.parametrize("target", [*PROTOCOLS, "ollama"])
-def test_held_calls_of_a_refused_or_failed_answer_are_left_out(target: str) -> None:
+def test_held_calls_of_a_refused_or_failed_answer_are_left_out(target: AnyName) -> None:
     whole = messages_stream(FABLE, [said("A"), called("toolu_0")], "refusal")
     cut = whole[: whole.index(b"event: message_delta")]
     for body in (whole, cut):
@@ -582,7 +585,7 @@ def test_only_a_call_of_the_serving_model_is_the_reason_for_the_end(case: str, w
     assert held.meta.raw_finish_reason == chat["finish_reason"]
 
 
-def transcoded(pieces: list[bytes], target: str, **options: Any) -> bytes:  # noqa: ANN401 - those of an encoder
+def transcoded(pieces: list[bytes], target: AnyName, **options: Any) -> bytes:  # noqa: ANN401 - those of an encoder
     transcoder = Transcoder(CLAUDE, target, **options)
     return b"".join([*map(transcoder.feed, pieces), transcoder.close()])
 

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias, cast
 import pytest
 
 import citations
+from any_name import AnyName
 from corpus import ROOT
 from deltafold import Decoder, dialect_names, encode_error, target_names
 from deltafold.contract.kinds import ErrorCode
@@ -79,7 +80,7 @@ BODIES: Final[dict[str, Callable[[str], Wire]]] = {
 }
 """Whole bodies of the protocols, by the heading of their column."""
 
-DIALECTS: Final = {
+DIALECTS: Final[dict[str, AnyName]] = {
     "Messages": "anthropic-messages",
     "Chat": "openai-chat",
     "Responses": "openai-responses",
@@ -117,7 +118,7 @@ def plain(cell: str) -> str:
     return word
 
 
-def ended(dialect: str, body: Wire, *, status: int = 200) -> Wire:
+def ended(dialect: AnyName, body: Wire, *, status: int = 200) -> Wire:
     """Return the payload of the terminal of a body."""
     decoder = Decoder(dialect, status=status)
     deltas = [*decoder.feed(json.dumps(body).encode()), *decoder.close()]
@@ -215,7 +216,9 @@ FINISHED: Final = {
 
 
 @pytest.mark.parametrize(("protocol", "column", "path"), list(counted()))
-def test_a_count_is_read_from_the_member_of_its_row(protocol: str, column: str, path: str) -> None:
+def test_a_count_is_read_from_the_member_of_its_row(
+    protocol: AnyName, column: str, path: str
+) -> None:
     decoder = Decoder(DIALECTS[protocol])
     body = json.dumps(body_with(protocol, path, 7)).encode()
     deltas = [delta.to_dict() for delta in (*decoder.feed(body), *decoder.close())]
@@ -285,7 +288,7 @@ def test_every_error_code_has_a_row_on_both_pages() -> None:
     assert {plain(row["contract"]) for row in tables(ENCODING, "errors")[0]} == known
 
 
-COLUMNS: Final[dict[str, tuple[str, Callable[[Wire], object]]]] = {
+COLUMNS: Final[dict[str, tuple[AnyName, Callable[[Wire], object]]]] = {
     "OpenAI `code`": ("openai-chat", lambda body: body["error"]["code"]),
     "Messages `type`": ("anthropic-messages", lambda body: body["error"]["type"]),
     "Gemini `status`": ("gemini", lambda body: body["error"]["status"]),

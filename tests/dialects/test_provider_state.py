@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 
+from any_name import AnyName
 from conversations import DIALECTS
 from corpus import CORPUS, needs_corpus
 from deltafold import Decoder, Message, MessageAssembler
@@ -31,7 +32,7 @@ MIN_LENGTH = 8  # a shorter one could stand anywhere by chance
 pytestmark = needs_corpus
 
 
-def recorded(dialect: str) -> Iterator[tuple[str, Message]]:
+def recorded(dialect: AnyName) -> Iterator[tuple[str, Message]]:
     """Yield the message of each recording of a dialect whose parts carry state."""
     lines = (CORPUS / "manifest.jsonl").read_text(encoding="utf-8").splitlines()
     for row in map(json.loads, lines):

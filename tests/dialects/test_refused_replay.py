@@ -14,6 +14,7 @@ import anthropic
 import httpx2
 import pytest
 
+from any_name import AnyName
 from binding_server import BETA, BindingServer, Block, thinking_in
 from deltafold import (
     AnthropicModel,
@@ -101,7 +102,7 @@ TOOL: Final = ToolSpec(name="tide", parameter_schema={"type": "object", "propert
 class Refusing(ReplayServer):
     """Refuses each request that holds the secret."""
 
-    def __init__(self, dialect: str, refusal: dict[str, Any]) -> None:
+    def __init__(self, dialect: AnyName, refusal: dict[str, Any]) -> None:
         super().__init__()
         self._dialect, self._refusal = dialect, refusal
         self.status: list[int] = []

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import deltafold
+from any_name import AnyName
 from deltafold import Agent, AnthropicModel, Message, MessagePart, ProviderPart, ToolCallPart
 from deltafold.conversation import (
     AgentState,
@@ -246,7 +247,7 @@ def test_an_item_that_the_caller_has_answered_is_left_alone() -> None:
     ],
 )
 def test_the_last_use_without_a_result_is_left_out(
-    dialect: str, blocks: list[dict[str, object]]
+    dialect: AnyName, blocks: list[dict[str, object]]
 ) -> None:
     history = [ASKED, Message.assistant("I search.", *of(*blocks, dialect=dialect)), ON]
     mended, report = repair(history, dialect)
@@ -266,7 +267,7 @@ def test_the_last_use_without_a_result_is_left_out(
         ("bedrock-converse", {"toolUse": {"toolUseId": [1]}}),
     ],
 )
-def test_a_block_of_another_form_is_checked_too(dialect: str, block: dict[str, object]) -> None:
+def test_a_block_of_another_form_is_checked_too(dialect: AnyName, block: dict[str, object]) -> None:
     history = [ASKED, Message.assistant("I search.", *of(block, dialect=dialect)), ON]
     mended, _ = repair(history, dialect)
     assert check(mended, dialect).is_clean

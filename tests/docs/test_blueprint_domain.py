@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from any_name import AnyName
 from deltafold import (
     ContractError,
     Decoder,
@@ -450,7 +451,7 @@ BODY = claude("Let me look.", ("t1", "look", {"place": "Brest"})).replace(
 )
 
 
-def decoded(body: bytes, dialect: str = "anthropic-messages") -> list[MessageDelta]:
+def decoded(body: bytes, dialect: AnyName = "anthropic-messages") -> list[MessageDelta]:
     decoder = Decoder(dialect, run_id="run")
     return [*decoder.feed(body), *decoder.close()]
 

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import FrozenInstanceError
 from datetime import timedelta
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import pytest
 
@@ -453,7 +453,7 @@ def test_every_specification_reads_its_own_form_of_arguments(
     schema: dict[str, object] = {"type": "object", "properties": {"q": {"type": "integer"}}}
     invocation = ModelInvocationDescriptor("p", specification, "m")
     tools = [ToolSpec(name="f", parameter_schema=schema)]
-    decoder = Decoder(invocation.specification, tools=tools)
+    decoder = Decoder(cast("Any", invocation.specification), tools=tools)
     accumulator = ModelOutputAccumulator(invocation)
     accumulator.consume(decoder.feed(body))
     accumulator.consume(decoder.close())

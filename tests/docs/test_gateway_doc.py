@@ -1,12 +1,10 @@
 """The Python blocks of docs/gateway.md run: hooks, and a route of another application."""
 
 import re
-from collections import Counter
 
 import openai
 import pytest
 
-import deltafold
 from corpus import ROOT
 from deltafold.testing import ReplayServer
 from gateway_clients import TEXT, recorded
@@ -17,22 +15,20 @@ BLOCKS = re.findall(r"```python\n(.*?)```", TEXT_OF_DOC, re.DOTALL)
 
 
 def test_the_blocks_of_the_document_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    first, hooks, guard, route = BLOCKS
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
         monkeypatch.setenv(name, "k")
     with ReplayServer() as server:
         server.queue(recorded(TEXT, "openai-chat"), recorded(TEXT, "anthropic-messages"))
         monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
         monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
-        spent: Counter[str] = Counter()
-        found: dict[str, object] = {"deltafold": deltafold, "re": re, "spent": spent}
-        for block in (hooks, first, guard, route):
+        found: dict[str, object] = {}
+        for block in BLOCKS:
             exec(block, found)  # noqa: S102 - the document's own code
         with served(found["app"]) as url, pytest.raises(openai.AuthenticationError):
             ask(url, "gpt-5.6-terra", "wrong")
         with served(found["app"]) as url:
             assert ask(url, "gpt-5.6-terra", "right") == TEXT.text
-        assert spent == {"gpt-5.6-terra": 18}
+        assert found["spent"] == {"gpt-5.6-terra": 18}
         with served(found["api"]) as url:
             assert ask(url, "m", "any") == TEXT.text
             with pytest.raises(openai.NotFoundError, match="does not exist"):

@@ -6,6 +6,7 @@ DELTAFOLD_BLESS=1 rewrites it.
 import os
 from typing import Any
 
+from any_name import AnyName
 from corpus import ROOT
 from deltafold import Encoder, MessageDelta, target_names
 
@@ -96,7 +97,7 @@ FEATURES: dict[str, tuple[list[Step], str]] = {
 }
 
 
-def verdict(steps: list[Step], reason: str, target: str) -> str:
+def verdict(steps: list[Step], reason: str, target: AnyName) -> str:
     """Treatment of a feature by a target: "yes", or the kinds of its notes."""
     usage = {
         "inputTokens": 3,

@@ -10,6 +10,7 @@ import httpx2
 import pytest
 
 import wire_deltas
+from any_name import AnyName
 from deltafold import (
     Encoder,
     Message,
@@ -79,7 +80,7 @@ def asked(url: str, protocol: str, *, streams: bool = True) -> httpx2.Response:
 
 @pytest.mark.parametrize("protocol", ROUTES)
 @pytest.mark.parametrize("is_repeated", [True, False], ids=["repeats", "goes on"])
-def test_the_next_upstream_continues_the_text(protocol: str, *, is_repeated: bool) -> None:
+def test_the_next_upstream_continues_the_text(protocol: AnyName, *, is_repeated: bool) -> None:
     told: list[Message] = []
 
     async def on_message(_: ClientRequest, message: Message, error: ModelError | None) -> None:

@@ -7,6 +7,7 @@ import httpx2
 import pytest
 
 import deltafold
+from any_name import AnyName
 from corpus import FIXTURES
 from deltafold import DeltaKind, Encoder, MessageDelta, ThinkingPart
 from deltafold.gateway import ClientRequest
@@ -39,7 +40,7 @@ def test_a_mark_in_any_member_of_an_answer_is_hidden(every: int) -> None:
     assert found.counts["gemini"] == 2 * (total // every)
 
 
-def folded(body: bytes, target: str) -> object:
+def folded(body: bytes, target: AnyName) -> object:
     """Return the parts that a client reads, and how the answer ended."""
     assembler = deltafold.MessageAssembler()
     decoder = deltafold.Decoder(target)

@@ -8,6 +8,7 @@ import httpx2
 import openai
 import pytest
 
+from any_name import AnyName
 from deltafold import DeltaKind, ErrorCode, Message, MisuseError, ModelError, fold
 from deltafold.gateway import ClientRequest, ModelTable, create_app, refusal
 from deltafold.gateway.pass_through import PassedBytes
@@ -135,7 +136,7 @@ def test_the_last_event_passes_without_the_empty_line_after_it() -> None:
 @pytest.mark.parametrize("dialect", PASSED)
 @pytest.mark.parametrize("size", [None, 7])
 def test_a_whole_answer_that_is_called_a_stream_of_events_is_written_as_one(
-    dialect: str, size: int | None
+    dialect: AnyName, size: int | None
 ) -> None:
     body = encode_message(TEXT, dialect).body
     with gateway(dialect) as (url, server):

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import pytest
 
+from any_name import AnyName
 from client_requests import asked
 from deltafold import Message, fold
 from deltafold.gateway import (
@@ -61,7 +62,7 @@ class Chunks:
 
 
 def answered(
-    client: str, upstream: str, chunks: Chunks, on_message: OnMessage | None = None
+    client: AnyName, upstream: str, chunks: Chunks, on_message: OnMessage | None = None
 ) -> bytes:
     """Return the bytes of a streamed answer."""
     adapter = adapter_of(upstream)
@@ -91,7 +92,7 @@ def answered(
 @pytest.mark.parametrize("client", PROTOCOLS)
 @pytest.mark.parametrize("upstream", PROTOCOLS)
 def test_a_sign_of_life_that_comes_with_the_first_bytes_changes_nothing(
-    client: str, upstream: str
+    client: AnyName, upstream: str
 ) -> None:
     first, mark, rest = written(TEXT, upstream).partition(b"\n\n")
     found = answered(client, upstream, Chunks(first + mark, rest, coincides=0))
@@ -103,7 +104,7 @@ def test_a_sign_of_life_that_comes_with_the_first_bytes_changes_nothing(
 @pytest.mark.parametrize("client", PROTOCOLS)
 @pytest.mark.parametrize("upstream", PROTOCOLS)
 def test_a_sign_of_life_while_a_whole_answer_waits_for_its_hook_changes_nothing(
-    client: str, upstream: str
+    client: AnyName, upstream: str
 ) -> None:
     async def on_message(_: ClientRequest, __: Message, ___: object) -> None:
         await asyncio.sleep(5 * KEEP_ALIVE)

@@ -7,6 +7,7 @@ from typing import Any, Final
 import httpx2
 import pytest
 
+from any_name import AnyName
 from client_requests import PATHS, asked
 from deltafold.gateway import RequestLimits
 from deltafold.testing import answer
@@ -110,7 +111,7 @@ MISTAKES: Final[list[tuple[str, str, dict[str, Any]]]] = [
 @pytest.mark.parametrize("streams", [False, True])
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: str(list(mistake[2])))
 def test_a_mistake_of_a_client_is_400_in_its_form_before_the_upstream_is_called(
-    mistake: tuple[str, str, dict[str, Any]], *, streams: bool
+    mistake: tuple[AnyName, str, dict[str, Any]], *, streams: bool
 ) -> None:
     dialect, protocol, members = mistake
     path, body = asked(protocol, streams=streams)
@@ -125,7 +126,7 @@ def test_a_mistake_of_a_client_is_400_in_its_form_before_the_upstream_is_called(
 
 @pytest.mark.parametrize("mistake", NAMED_MISTAKES, ids=lambda mistake: mistake[3])
 def test_the_member_that_cannot_be_read_is_named(
-    mistake: tuple[str, str, dict[str, Any], str],
+    mistake: tuple[AnyName, str, dict[str, Any], str],
 ) -> None:
     dialect, protocol, members, message = mistake
     path, body = asked(protocol, streams=False)

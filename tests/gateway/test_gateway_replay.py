@@ -87,7 +87,7 @@ def test_a_folder_without_recordings_is_named(tmp_path: Path) -> None:
 
 def test_a_browser_is_shown_the_recordings_and_their_differences() -> None:
     name = "a <b> & c/ü"
-    recordings = {
+    recordings: dict[str, tuple[Any, Recording]] = {
         name: ("gemini", recorded(TEXT, "gemini")),
         "calls": ("anthropic-messages", recorded(CALLS, "anthropic-messages")),
     }

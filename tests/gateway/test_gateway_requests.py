@@ -9,6 +9,7 @@ from typing import Final, cast
 
 import pytest
 
+from any_name import AnyName
 from conversations import DIALECTS
 from deltafold import Decoder, MessageAssembler, migrate_config, parse_request
 from deltafold.dialects import dialect_of
@@ -42,7 +43,7 @@ SCHEMA: Final[Body] = {
 """Words of the schemas of Claude Code's tools and of MCP servers."""
 
 
-def rendered(request: Body, dialect: str, target: str, model_id: str | None = None) -> Body:
+def rendered(request: Body, dialect: AnyName, target: AnyName, model_id: str | None = None) -> Body:
     parsed = parse_request(request, dialect, model_id=model_id)
     model = parsed.config.get("model_id") if target == dialect else MODELS.get(target, "m")
     config = migrate_config(parsed, target, model_id=str(model)).config

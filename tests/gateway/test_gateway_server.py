@@ -16,6 +16,7 @@ import httpx2
 import pytest
 
 import deltafold
+from any_name import AnyName
 from client_requests import asked
 from deltafold.gateway import create_app
 from deltafold.gateway.serving import Server, make_server
@@ -207,7 +208,7 @@ def test_a_stream_that_the_server_ends_tells_its_client(
 
 
 @pytest.mark.parametrize("protocol", ["openai-chat", "anthropic-messages"])
-def test_an_answer_that_waits_for_its_hook_is_whole_when_the_server_ends(protocol: str) -> None:
+def test_an_answer_that_waits_for_its_hook_is_whole_when_the_server_ends(protocol: AnyName) -> None:
     path, body = asked(protocol, streams=True)
     got: list[httpx2.Response] = []
     hook = "lambda *_: print('told', file=sys.stderr, flush=True) or asyncio.sleep(600)"

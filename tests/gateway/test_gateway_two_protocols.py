@@ -27,8 +27,8 @@ OF_RESPONSES: Final[dict[str, Any]] = {
 async def called(table: dict[str, Any], path: str, body: dict[str, Any]) -> tuple[str, Any]:
     """Return the path and the body of the call that a client's request becomes."""
     with ReplayServer() as server:
-        for dialect, upstream in (("openai-chat", CHAT), ("openai-responses", RESPONSES)):
-            server.recordings[upstream] = answer(dialect, "Hi")
+        server.recordings[CHAT] = answer("openai-chat", "Hi")
+        server.recordings[RESPONSES] = answer("openai-responses", "Hi")
         settings = {"base_url": f"{server.url}/v1", "api_key": "k"}
         models = {
             name: {**({"model": entry} if isinstance(entry, str) else entry), **settings}

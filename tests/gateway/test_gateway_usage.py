@@ -9,6 +9,7 @@ from typing import Any, Final
 import httpx2
 import pytest
 
+from any_name import AnyName
 from client_requests import asked
 from deltafold import Message, fold
 from deltafold.gateway import create_app
@@ -107,7 +108,7 @@ def chunks(stream: bytes) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("dialect", CLIENTS)
 @pytest.mark.parametrize("client", CLIENTS)
 def test_hook_and_client_have_the_counts_of_the_upstream(
-    client: str, dialect: str, *, streams: bool
+    client: AnyName, dialect: str, *, streams: bool
 ) -> None:
     more = ASKS if client == "openai-chat" and streams else {}
     for size in SIZES:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import deltafold
+from any_name import AnyName
 from deltafold import Message, Usage
 from deltafold.message.cost import Cost, cost_of
 from deltafold.models import AnthropicModel
@@ -228,7 +229,7 @@ CASES = {
 }
 
 
-def usage_of(body: Body, dialect: str) -> Usage:
+def usage_of(body: Body, dialect: AnyName) -> Usage:
     usage = deltafold.fold(json.dumps(body).encode(), dialect).meta.usage
     assert usage is not None
     return usage

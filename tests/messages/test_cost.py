@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import pytest
 
 import deltafold
+from any_name import AnyName
 from deltafold import Usage
 from deltafold.message.cost import Cost, Prices, cost_of, listed_model
 
@@ -46,7 +47,7 @@ def gemini(usage: dict[str, object]) -> bytes:
 class Golden:
     """Bytes, and the tokens that are to be charged at each price."""
 
-    dialect: str
+    dialect: AnyName
     vendor: str
     model_id: str
     body: bytes

@@ -165,7 +165,7 @@ ONLY_OF_FOLDS: Final[dict[str, Callable[[Message], object]]] = {
 
 def folded(case: Path) -> MessageAssembler:
     [wire] = case.glob("wire.*")
-    decoder = Decoder(case.parent.name, run_id="run")
+    decoder = Decoder(cast("Any", case.parent.name), run_id="run")
     assembler = MessageAssembler("run")
     for batch in (decoder.feed(wire.read_bytes()), decoder.close()):
         assembler.consume(batch)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from any_name import AnyName
 from corpus import CORPUS, needs_corpus
 from deltafold import Decoder, Message, MessageAssembler, dialect_names
 from deltafold._core import folded_json
@@ -32,7 +33,7 @@ from wire_deltas import (
 )
 
 
-def folded(dialect: str, body: bytes) -> MessageAssembler:
+def folded(dialect: AnyName, body: bytes) -> MessageAssembler:
     decoder = Decoder(dialect, run_id="run", logprobs=True)
     assembler = MessageAssembler("run")
     for batch in (decoder.feed(body), decoder.close()):

@@ -7,6 +7,7 @@ from pydantic import BaseModel
 from rich.console import Console
 
 import deltafold
+from any_name import AnyName
 from deltafold import Message, Meta, TextPart, ThinkingPart, ToolCallPart, ToolSpec, Usage
 from deltafold.contract.short_repr import short
 from wires import ANTHROPIC, CHAT
@@ -14,7 +15,7 @@ from wires import ANTHROPIC, CHAT
 LONG = "every word counts " * 1_000
 
 
-def folded(body: bytes = ANTHROPIC, dialect: str = "anthropic-messages") -> Message:
+def folded(body: bytes = ANTHROPIC, dialect: AnyName = "anthropic-messages") -> Message:
     return deltafold.fold(body, dialect)
 
 

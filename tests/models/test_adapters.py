@@ -16,6 +16,7 @@ import pytest
 from botocore.config import Config
 
 import deltafold
+from any_name import AnyName
 from corpus import FIXTURES
 from deltafold import Message
 from deltafold.testing import Recording, ReplayServer
@@ -161,7 +162,7 @@ def load(dialect: str, client: object, url: str) -> Any:  # noqa: ANN401 - any a
     )
 
 
-def check(dialect: str, fixture: str, message: Message, server: ReplayServer) -> None:
+def check(dialect: AnyName, fixture: str, message: Message, server: ReplayServer) -> None:
     expected = deltafold.fold(body_of(dialect, fixture), dialect, run_id="run", model_id="m")
     assert message.same_content(expected)
     request = server.requests[0]

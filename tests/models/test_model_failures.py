@@ -28,6 +28,7 @@ import openai
 import pytest
 import trio
 
+from any_name import AnyName
 from corpus import FIXTURES
 from deltafold import (
     AnthropicModel,
@@ -86,7 +87,7 @@ ADAPTERS: Final = {
 }
 
 
-def parts_of(dialect: str) -> tuple[bytes, bytes]:
+def parts_of(dialect: AnyName) -> tuple[bytes, bytes]:
     """Cut a recorded stream after the first event with text."""
     body = (FIXTURES / dialect / "text" / "wire.sse").read_bytes().replace(b"\r\n", b"\n")
     fold = Fold(dialect)

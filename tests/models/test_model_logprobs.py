@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 import deltafold
+from any_name import AnyName
 from deltafold import Encoder, Message, MessageDelta, Model
 from deltafold.models.adapters import adapter_of
 from deltafold.testing import Recording, ReplayServer
@@ -34,7 +35,7 @@ NOT_ASKING: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-def recorded(dialect: str) -> Recording:
+def recorded(dialect: AnyName) -> Recording:
     """Write an answer with log probabilities in a dialect."""
     steps: list[tuple[str, dict[str, Any]]] = [
         ("start", {"modelId": "m", "requestId": "answer_1"}),
@@ -115,7 +116,7 @@ def test_a_whole_response_keeps_its_logprobs() -> None:
 
 
 @pytest.mark.parametrize("target", ["openai-chat", "openai-responses", "gemini", "ollama"])
-def test_a_message_is_written_with_its_logprobs(target: str) -> None:
+def test_a_message_is_written_with_its_logprobs(target: AnyName) -> None:
     message = deltafold.fold(recorded("openai-chat").body, "openai-chat", logprobs=True)
     encoded = deltafold.encode_message(message, target)
     read = deltafold.fold(encoded.body, target, logprobs=True)

@@ -12,6 +12,7 @@ import pytest
 from pydantic import ValidationError
 
 import deltafold
+from any_name import AnyName
 from deltafold import (
     AnthropicConfig,
     AnthropicModel,
@@ -100,7 +101,7 @@ def ask(dialect: str, way: str, url: str, **arguments: Any) -> tuple[list[str], 
 @both_dialects
 @both_ways
 def test_the_message_over_http_is_the_message_of_the_bytes(
-    dialect: str, way: str, server: ReplayServer
+    dialect: AnyName, way: str, server: ReplayServer
 ) -> None:
     kinds, message = ask(dialect, way, server.url, request_metadata={"run_id": "run"})
     assert isinstance(message, Message)

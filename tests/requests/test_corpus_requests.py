@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import pytest
 
+from any_name import AnyName
 from content_losses import faults
 from content_walker import Walk
 from corpus import CORPUS, needs_corpus
@@ -90,7 +91,7 @@ def test_nearly_all_accepted_requests_render_to_themselves() -> None:
 
 
 @every_dialect
-def test_an_accepted_history_has_no_problems(dialect: str) -> None:
+def test_an_accepted_history_has_no_problems(dialect: AnyName) -> None:
     rows = accepted(dialect)
     alarms = {
         row["id"]: report.codes

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import pytest
 
+from any_name import AnyName
 from deltafold import Message, Model, ToolSpec, load_model, migrate_config, parse_request
 from deltafold.models.vendors import VENDORS
 from family_rules import FAMILIES, Rules, refusals, thinks_about
@@ -63,7 +64,7 @@ OF_MESSAGES: Final[tuple[Mapping[str, Any], ...]] = (
     {"tool_choice": {"type": "any"}},
     *({"output_config": {"effort": effort}} for effort in EFFORTS[2:]),
 )
-CLIENTS: Final = (
+CLIENTS: Final[tuple[tuple[AnyName, Mapping[str, Any]], ...]] = (
     *(("openai-chat", body) for body in OF_CHAT),
     *(("anthropic-messages", {"max_tokens": 3000, **body}) for body in OF_MESSAGES),
 )

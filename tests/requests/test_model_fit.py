@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import pytest
 
+from any_name import AnyName
 from deltafold import Message, ToolSpec, migrate_config, parse_request
 from deltafold.contract.kinds import json_object
 from deltafold.dialects import dialect_of
@@ -26,7 +27,7 @@ def sent(dialect: str, *, stream: bool = True, **settings: Any) -> tuple[dict[st
 
 
 def moved(
-    body: dict[str, Any], source: str, target: str, model: str
+    body: dict[str, Any], source: AnyName, target: AnyName, model: str
 ) -> tuple[dict[str, Any], list[str]]:
     """Return the body that a client's request becomes for another model, and the notes."""
     question = {"model": "x", "messages": [{"role": "user", "content": "q"}], **body}

@@ -17,7 +17,13 @@ from pydantic.alias_generators import to_camel
 import deltafold
 from conversations import CASES, DIALECTS, MODELS, Case
 from deltafold import ImagePart, Message, MisuseError, TextPart, ThinkingPart, ToolCallPart
-from deltafold.contract.names import MarkupName, ProtocolName, RequestProtocol, TargetName
+from deltafold.contract.names import (
+    MarkupName,
+    ProtocolName,
+    RequestProtocol,
+    TargetName,
+    WrittenProtocol,
+)
 from deltafold.dialects import DIALECTS as ROWS
 from deltafold.dialects import dialect_of
 from deltafold.testing import answer
@@ -39,6 +45,7 @@ def test_the_names_of_the_types_are_those_of_the_package() -> None:
     assert names_of(RequestProtocol) == set(ROWS)
     assert names_of(ProtocolName) == set(deltafold.dialect_names())
     assert names_of(TargetName) == set(deltafold.target_names())
+    assert names_of(WrittenProtocol) == names_of(ProtocolName) & names_of(TargetName)
     assert names_of(MarkupName) == set(deltafold.markup_names())
 
 

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import pytest
 
+from any_name import AnyName
 from content_losses import faults, silent_losses
 from content_walker import Walk
 from conversations import MODELS
@@ -73,7 +74,9 @@ def test_the_comparison_sees_each_content_that_is_missing(row: Row) -> None:
 
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_contents_in_one_conversation_are_sent_or_noted_together(dialect: str, seed: int) -> None:
+def test_contents_in_one_conversation_are_sent_or_noted_together(
+    dialect: AnyName, seed: int
+) -> None:
     random = Random(seed)  # noqa: S311 - a reproducible choice
     name = LISTS.get(dialect, "messages")
     chosen = random.sample([row.body for row in ROWS if row.dialect == dialect], 6)
@@ -121,7 +124,7 @@ LEFT_OUT: dict[str, tuple[str, Said]] = {
 }
 
 
-def sent(dialect: str, said: Said, target: str) -> tuple[list[Any], list[str]]:
+def sent(dialect: AnyName, said: Said, target: str) -> tuple[list[Any], list[str]]:
     """Return the messages of a request in another dialect, and the codes of its notes."""
     name = LISTS.get(dialect, "messages")
     request = parse_request({"model": "m", "max_tokens": 9, name: said}, dialect)
@@ -193,7 +196,7 @@ def test_an_empty_text_gives_its_cache_mark_to_the_block_before_it() -> None:
     assert [note["code"] for note in rendered.notes].count("cache_mark_moved") == 2
 
 
-def home(body: dict[str, Any], dialect: str) -> tuple[Any, list[str]]:
+def home(body: dict[str, Any], dialect: AnyName) -> tuple[Any, list[str]]:
     """Return the body that a request becomes in its own dialect, and the codes of the notes."""
     parsed = parse_request(body, dialect)
     config, _ = migrate_config(parsed, dialect, model_id=str(body["model"]))

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from any_name import AnyName
 from conversations import CASES, DIALECTS
 from deltafold import parse_request
 from foreign_bodies import FOREIGN
@@ -54,7 +55,7 @@ def replaced(body: Any, path: Path, junk: Any) -> Any:  # noqa: ANN401 - any JSO
     return damaged
 
 
-def read(body: Any, dialect: str) -> None:  # noqa: ANN401 - any JSON
+def read(body: Any, dialect: AnyName) -> None:  # noqa: ANN401 - any JSON
     """Parse a body, and render the parsed request."""
     try:
         parsed = parse_request(body, dialect, model_id="m")
@@ -101,7 +102,9 @@ ODD: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("dialect", "body"), ODD)
-def test_a_request_that_is_nested_too_deeply_is_refused(dialect: str, body: dict[str, Any]) -> None:
+def test_a_request_that_is_nested_too_deeply_is_refused(
+    dialect: AnyName, body: dict[str, Any]
+) -> None:
     member = "content" if "messages" in body else "parts"
     for depth in (50, 10_000):
         deep = json.loads(json.dumps(body))

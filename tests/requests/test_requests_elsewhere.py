@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 
+from any_name import AnyName
 from conversations import MODELS
 from deltafold import Message, Rendered, TextPart, parse_request
 from deltafold.dialects import dialect_of
@@ -18,7 +19,7 @@ from wire_bodies import BODIES
 from wire_contents import CONTENTS, PNG
 
 
-def rendered_in(target: str, source: str, body: Mapping[str, Any]) -> Rendered:
+def rendered_in(target: str, source: AnyName, body: Mapping[str, Any]) -> Rendered:
     request = parse_request(body, source, model_id="m")
     row = dialect_of(target)
     config = row.config_class.model_validate({"model_id": MODELS[target]})
@@ -211,7 +212,7 @@ NOVELS: Mapping[str, object] = {
 
 
 @pytest.mark.parametrize("dialect", NOVELS)
-def test_an_unknown_content_with_text_in_a_result_is_noted(dialect: str) -> None:
+def test_an_unknown_content_with_text_in_a_result_is_noted(dialect: AnyName) -> None:
     """Another dialect sends its text alone, so that the note is the only sign of the rest."""
     body = BODIES[dialect]("result", NOVELS[dialect])
     request = parse_request(body, dialect, model_id="m")
@@ -242,7 +243,7 @@ def test_a_schema_of_gemini_becomes_json_schema(own: object, json_schema: object
     again = dialect_of("gemini").render(
         [], request.tools, dialect_of("gemini").config_class.model_validate({"model_id": "m"})
     )
-    assert cast("Any", again.body["tools"])[0]["functionDeclarations"] == [declaration]
+    assert again.body["tools"][0]["functionDeclarations"] == [declaration]
 
 
 def test_reasoning_under_two_names_is_reasoning_twice() -> None:

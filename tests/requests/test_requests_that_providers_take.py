@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import pytest
 
+from any_name import AnyName
 from deltafold import migrate_config, parse_request
 from deltafold.conversation import check
 from deltafold.dialects import dialect_of
@@ -19,7 +20,7 @@ ASSISTANT_FIRST: Final[list[Wire]] = [
 ]
 
 
-def again(dialect: str, body: Wire, model: str | None = None) -> Wire:
+def again(dialect: AnyName, body: Wire, model: str | None = None) -> Wire:
     """Return the body that a parsed request becomes, repaired, in its own dialect."""
     parsed = parse_request(body, dialect, model_id=model)
     name = str(parsed.config["model_id"])
@@ -126,7 +127,7 @@ def test_minus_one_stands_for_no_sampling() -> None:
 )
 @pytest.mark.parametrize("target", ["openai-chat", "openai-responses", "gemini", "mistral"])
 def test_the_text_of_a_document_reaches_other_dialects(
-    block: Wire, words: tuple[str, ...], target: str
+    block: Wire, words: tuple[str, ...], target: AnyName
 ) -> None:
     content = [block, {"type": "text", "text": "Q"}]
     body = {"model": "claude-opus-4-8", "messages": [{"role": "user", "content": content}]}

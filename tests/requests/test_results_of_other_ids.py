@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 
 import pytest
 
+from any_name import AnyName
 from deltafold import Message, Role, ToolCallPart, ToolResultPart, migrate_config, parse_request
 from deltafold.conversation import ProblemCode, repair
 from deltafold.dialects import dialect_of
@@ -67,7 +68,7 @@ def test_a_response_of_gemini_answers_its_call(
     calls: list[Part],
     answers: list[Part],
     said: list[str],
-    target: str,
+    target: AnyName,
 ) -> None:
     given = {"contents": contents(calls, answers)}
     parsed = parse_request(given, GEMINI, model_id="gemini-2.5-flash")
@@ -119,7 +120,7 @@ def history(*results: Message, calls: int = 1) -> list[Message]:
 
 
 @pytest.mark.parametrize("dialect", ["openai-chat", "anthropic-messages", "openai-responses"])
-def test_results_with_lost_ids_answer_in_order(dialect: str) -> None:
+def test_results_with_lost_ids_answer_in_order(dialect: AnyName) -> None:
     results = [Message.tool_result("x", "one"), Message.tool_result("y", "two")]
     mended, report = repair(history(*results, calls=2), dialect)
     codes = [ProblemCode.ORPHAN_CALL, ProblemCode.ORPHAN_RESULT]

@@ -15,6 +15,7 @@ from typing import Any, Final, cast
 import pytest
 
 import sdk_types
+from any_name import AnyName
 from corpus import CORPUS, ROOT, needs_corpus
 from deltafold import (
     AnthropicConfig,
@@ -86,11 +87,11 @@ def bare(dialect: str) -> dict[str, Any]:
     return cast("dict[str, Any]", json.loads(json.dumps(body)))
 
 
-def read(dialect: str, members: dict[str, Any]) -> ParsedRequest:
+def read(dialect: AnyName, members: dict[str, Any]) -> ParsedRequest:
     return parse_request(merged(bare(dialect), members), dialect, model_id=MODELS[dialect])
 
 
-def moved(parsed: ParsedRequest, target: str) -> tuple[Rendered, list[str]]:
+def moved(parsed: ParsedRequest, target: AnyName) -> tuple[Rendered, list[str]]:
     """Return a request in another dialect, with the messages of all notes."""
     migrated = migrate_config(parsed, target, model_id=MODELS[target])
     rendered = dialect_of(target).render(parsed.messages, parsed.tools, migrated.config)
@@ -227,7 +228,7 @@ def test_a_migration_needs_a_model_and_a_dialect() -> None:
     with pytest.raises(MisuseError, match="needs model_id=, a model of the target"):
         migrate_config(parsed, CLAUDE)
     with pytest.raises(MisuseError, match="no request is rendered in 'nothing'"):
-        migrate_config(parsed, "nothing", model_id="m")
+        migrate_config(parsed, cast("Any", "nothing"), model_id="m")
     with pytest.raises(MisuseError, match="ModelConfig is not the configuration of a dialect"):
         migrate_config(ModelConfig(model_id="m"), CLAUDE, model_id="m")
 
@@ -298,7 +299,7 @@ def test_a_local_model_notes_portable_settings() -> None:
 
 
 @cache
-def recorded(dialect: str) -> list[dict[str, Any]]:
+def recorded(dialect: AnyName) -> list[dict[str, Any]]:
     """Return the different settings of all accepted requests; a migration reads nothing else."""
     with gzip.open(CORPUS / "requests.jsonl.gz") as lines:
         rows = [json.loads(line) for line in lines]
@@ -322,7 +323,7 @@ probabilities, an effort for thinking, and a schema for JSON."""
 
 @needs_corpus
 @pytest.mark.parametrize(("source", "target"), PAIRS)
-def test_recorded_settings_arrive_or_are_noted(source: str, target: str) -> None:
+def test_recorded_settings_arrive_or_are_noted(source: str, target: AnyName) -> None:
     """Take each different setting out of a recorded request: the settings or the notes change."""
     there, row = dialect_of(target), dialect_of(source)
     judged: set[str] = set()

@@ -11,6 +11,7 @@ import pytest
 from openai.types.chat import ChatCompletionChunk
 
 import deltafold
+from any_name import AnyName
 from deltafold import ErrorCode, Message, ModelError, UnknownDialectError
 from deltafold._core import Transcoder
 from deltafold.compat import openai as compat
@@ -107,7 +108,7 @@ def first_choice(events: Sequence[object]) -> Message:
     return deltafold.fold_choices(events, CHAT)[0].build_final_message()
 
 
-def streamed(events: object, *name: str) -> Message:
+def streamed(events: object, *name: AnyName) -> Message:
     with deltafold.stream(events, *name) as stream:
         return stream.final_message()
 

@@ -4,11 +4,12 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Unpack, cast
+from typing import Any, Unpack, cast
 
 import pytest
 
 import deltafold
+from any_name import AnyName
 from corpus import FIXTURES
 from deltafold import MisuseError, ModelError
 from deltafold.streams.options import DecoderOptions
@@ -41,7 +42,7 @@ def without_id(message: deltafold.Message) -> dict[str, object]:
 
 
 def streamed(
-    chunks: Iterable[bytes], dialect: str, **options: Unpack[DecoderOptions]
+    chunks: Iterable[bytes], dialect: AnyName, **options: Unpack[DecoderOptions]
 ) -> deltafold.Message:
     with deltafold.stream((chunk for chunk in chunks), dialect, **options) as stream:
         return stream.final_message()
@@ -50,7 +51,7 @@ def streamed(
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("path", CASES, ids=lambda path: f"{path.parts[-3]}/{path.parts[-2]}")
 def test_a_list_of_chunks_gives_the_message_of_a_stream(path: Path) -> None:
-    dialect, body = path.parts[-3], path.read_bytes()
+    dialect, body = cast("Any", path.parts[-3]), path.read_bytes()
     given: DecoderOptions = {"run_id": "run", "clock": now}
     for size in (1, 7, 100, max(1, len(body))):
         chunks = sized(body, size)
@@ -109,7 +110,7 @@ def test_options_count_as_they_do_for_a_stream() -> None:
 
 def test_mistakes_of_the_caller_raise() -> None:
     with pytest.raises(deltafold.UnknownDialectError):
-        deltafold.fold([b""], "no-dialect")
+        deltafold.fold([b""], cast("Any", "no-dialect"))
     with pytest.raises(ValueError, match='choice="all"'):
         deltafold.fold([b""], CHAT, choice=cast("int", "all"))
     with pytest.raises(TypeError):

@@ -6,6 +6,7 @@ from typing import Any, cast
 import pytest
 
 import deltafold
+from any_name import AnyName
 from protocol_bodies import ANTHROPIC, CHAT, DONE, WHOLE, finish, said
 from splits import now
 
@@ -34,7 +35,7 @@ def test_one_run_is_the_run_of_all() -> None:
 
 
 @pytest.mark.parametrize("dialect", [ANTHROPIC, CHAT])
-def test_a_failed_body_fails_alone(dialect: str) -> None:
+def test_a_failed_body_fails_alone(dialect: AnyName) -> None:
     whole = WHOLE[dialect]
     folded = deltafold.fold_many([whole, whole[: len(whole) // 3], b"", whole], dialect)
     assert [one.status for one in folded] == ["done", "error", "error", "done"]

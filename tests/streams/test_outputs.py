@@ -13,6 +13,7 @@ import pytest
 from pydantic import Field
 
 import deltafold
+from any_name import AnyName
 from corpus import CORPUS, needs_corpus
 from deltafold import Message, MisuseError, ModelError, Output, OutputError, PartialJson
 from deltafold.streams.output_streams import AsyncOutputStream, Expected, OutputStream
@@ -346,7 +347,7 @@ def is_object(text: str) -> bool:
         return False
 
 
-def _recorded_outputs() -> list[tuple[str, str]]:
+def _recorded_outputs() -> list[tuple[AnyName, str]]:
     """Return the dialect and path of each recording whose text is a JSON object."""
     decoded = set(deltafold.dialect_names())
     found: list[tuple[str, str]] = []

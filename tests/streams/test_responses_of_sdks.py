@@ -16,6 +16,7 @@ from google import genai
 from mistralai.client import Mistral
 
 import deltafold
+from any_name import AnyName
 from corpus import FIXTURES
 from deltafold import Message, MisuseError, ModelError
 from deltafold.testing import Recording, ReplayServer, answer
@@ -78,7 +79,7 @@ def said(message: Message) -> tuple[object, ...]:
     return message.text, message.meta.finish_reason, message.meta.usage
 
 
-def expected(dialect: str) -> tuple[object, ...]:
+def expected(dialect: AnyName) -> tuple[object, ...]:
     return said(deltafold.fold(BODIES[dialect], dialect))
 
 
@@ -86,7 +87,7 @@ def expected(dialect: str) -> tuple[object, ...]:
 @pytest.mark.parametrize("whole", [True, False], ids=["answer", "member"])
 @pytest.mark.parametrize("dialect", BODIES)
 def test_the_answers_of_boto3_are_read(
-    dialect: str, server: ReplayServer, *, whole: bool, is_named: bool
+    dialect: AnyName, server: ReplayServer, *, whole: bool, is_named: bool
 ) -> None:
     for size in (1, 97, None):
         server.queue(recording(dialect, size))
@@ -113,7 +114,7 @@ def asked_again(server: ReplayServer, dialect: str) -> object:
 @pytest.mark.parametrize("whole", [True, False], ids=["answer", "member"])
 @pytest.mark.parametrize("dialect", BODIES)
 def test_the_answers_of_aiobotocore_are_awaited(
-    dialect: str, server: ReplayServer, *, whole: bool, is_named: bool
+    dialect: AnyName, server: ReplayServer, *, whole: bool, is_named: bool
 ) -> None:
     async def main() -> Message:
         session: Any = aiobotocore.session
@@ -207,7 +208,9 @@ def gemini(server: ReplayServer) -> Any:  # noqa: ANN401 - partly typed
 # google-genai uses aiohttp in a way of which aiohttp warns.
 @pytest.mark.filterwarnings("ignore:Inheritance class AiohttpClientSession:DeprecationWarning")
 @pytest.mark.parametrize("dialect", [None, "gemini"])
-def test_the_streams_of_google_genai_are_read(dialect: str | None, server: ReplayServer) -> None:
+def test_the_streams_of_google_genai_are_read(
+    dialect: AnyName | None, server: ReplayServer
+) -> None:
     async def awaited() -> Message:
         client = gemini(server)
         response = await client.aio.models.generate_content_stream(model="m", contents="?")
@@ -245,14 +248,14 @@ def test_the_streams_of_cohere_and_ollama_are_read(server: ReplayServer) -> None
         assert stream.final_message().text == "At 17:42."
 
 
-def whole_answer(dialect: str, server: ReplayServer) -> object:
+def whole_answer(dialect: AnyName, server: ReplayServer) -> object:
     """Return an answer that an SDK has read as a whole."""
     if dialect == "cohere-chat":
         said_whole = {"role": "assistant", "content": [{"type": "text", "text": "Hi"}]}
         body = json.dumps({"id": "1", "finish_reason": "COMPLETE", "message": said_whole}).encode()
         server.queue(Recording.of(body, content_type="application/json"))
         return cohere_client(server).chat(model="m", messages=QUESTION)
-    encoded = "openai-chat" if dialect == "mistral" else dialect
+    encoded: AnyName = "openai-chat" if dialect == "mistral" else dialect
     message = deltafold.fold(answer(encoded, "At 17:42.").body, encoded)
     made = deltafold.encode_message(message, encoded)
     server.queue(Recording.of(made.body, content_type="application/json"))

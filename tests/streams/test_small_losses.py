@@ -22,7 +22,8 @@ def codes(message: deltafold.Message) -> list[object]:
 def test_the_time_of_an_answer_is_written_again() -> None:
     body = chat({"role": "assistant", "content": "Hi"}) + chat({}, "stop") + DONE
     message = deltafold.fold(body, "openai-chat")
-    for dialect, name in (("openai-chat", "created"), ("openai-responses", "created_at")):
+    names: dict[Any, str] = {"openai-chat": "created", "openai-responses": "created_at"}
+    for dialect, name in names.items():
         written: Any = deltafold.encode_message(message, dialect).json
         assert written[name] == 1700000000
 

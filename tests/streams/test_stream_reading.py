@@ -13,6 +13,7 @@ import anyio.lowlevel
 import pytest
 
 import deltafold
+from any_name import AnyName
 from corpus import FIXTURES
 from deltafold import (
     AsyncDeltaStream,
@@ -48,7 +49,7 @@ def chat_stream(source: object) -> DeltaStream:
 
 @pytest.mark.parametrize("size", PIECES)
 @pytest.mark.parametrize("dialect", WHOLE)
-def test_a_change_of_the_way_of_reading_loses_no_delta(dialect: str, size: int) -> None:
+def test_a_change_of_the_way_of_reading_loses_no_delta(dialect: AnyName, size: int) -> None:
     chunks = pieces(WHOLE[dialect], size)
     given: dict[str, Any] = {"run_id": "run"}
     whole = list(deltafold.stream(iter(chunks), dialect, **given))

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import anthropic
 import httpx
@@ -175,7 +175,7 @@ def test_a_connection_that_is_lost_before_the_protocol_is_told_is_lost() -> None
 
 def test_a_mistake_of_the_caller_is_still_one() -> None:
     with pytest.raises(UnknownDialectError, match="unknown dialect"):
-        deltafold.stream(b"", "openai-chats")
+        deltafold.stream(b"", cast("Any", "openai-chats"))
     with pytest.raises(MisuseError, match="use astream"):
         deltafold.stream(httpx.Response(200, content=_none()))
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias, cast
 
 import deltafold
+from any_name import AnyName
 from deltafold.arrow import Arrow
 
 Plain: TypeAlias = Any  # a value of a row
@@ -18,7 +19,7 @@ Plain: TypeAlias = Any  # a value of a row
 PAIR = ("token", "logprob")
 
 
-def row_of(body: bytes, dialect: str, *, logprobs: bool = False) -> dict[str, Any]:
+def row_of(body: bytes, dialect: AnyName, *, logprobs: bool = False) -> dict[str, Any]:
     """Return the row of a body, by way of its message."""
     (folded,) = deltafold.fold_many([body], dialect, run_id="arrow", logprobs=logprobs)
     message, error = folded.snapshot(), folded.error

@@ -32,6 +32,7 @@ import openai
 import pytest
 
 import deltafold
+from any_name import AnyName
 from corpus import ROOT
 from deltafold import Agent, DeltaStream, Model
 from deltafold.testing import Recording, ReplayServer, answer
@@ -187,7 +188,7 @@ class AnyProvider(ReplayServer):
             return made
         return Recording.of(without_usage(made.body))
 
-    def _made(self, dialect: str, body: Any) -> Recording:  # noqa: ANN401 - JSON
+    def _made(self, dialect: AnyName, body: Any) -> Recording:  # noqa: ANN401 - JSON
         schema = _output_schema(body)
         if schema is not None:
             return answer(dialect, *_pieces(json.dumps(value_of(schema))))

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from any_name import AnyName
 from conversations import MODELS
 from deltafold import (
     ParsedRequest,
@@ -12,7 +13,7 @@ from deltafold import (
 from deltafold.dialects import dialect_of
 
 
-def rendered(parsed: ParsedRequest, target: str) -> dict[str, Any]:
+def rendered(parsed: ParsedRequest, target: AnyName) -> dict[str, Any]:
     config = migrate_config(parsed, target, model_id=MODELS[target]).config
     made = dialect_of(target).render(parsed.messages, parsed.tools, config, stream=True)
     body: dict[str, Any] = json.loads(json.dumps(made.body))

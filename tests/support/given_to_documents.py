@@ -120,3 +120,36 @@ def give(page: str, names: Names, stack: ExitStack) -> None:
     """Add the names of a page."""
     if page in GIVEN:
         GIVEN[page](names, stack)
+
+
+TYPES: Final = {
+    "recording": "bytes",
+    "body": "bytes",
+    "messages": "typing.Any",
+    "tools": "typing.Any",
+    "url": "str",
+}
+"""Types of the names that `documentation.surround` gives, for a checker of the examples."""
+
+TYPES_OF_PAGES: Final[dict[str, dict[str, str]]] = {
+    "docs/conversation.md": {
+        "model": "deltafold.Model[typing.Any]",
+        "router": "conversation.ProviderRouter",
+        "strategy": "str",
+        "tools": "conversation.ToolExecutor",
+        "question": "str",
+    },
+    "docs/inspect.md": {"display": "typing.Any"},
+    "docs/models.md": {
+        "send_to_client": "typing.Callable[[object], typing.Awaitable[object]]",
+    },
+    "docs/transcoding.md": {
+        "error": "deltafold.ModelError",
+        "message": "deltafold.Message",
+        "next_request": "typing.Callable[[bytes], dict[str, object]]",
+        "response": "typing.Any",
+        "send": "typing.Callable[..., object]",
+        "stream": "deltafold.DeltaStream",
+        "upstream": "bytes",
+    },
+}

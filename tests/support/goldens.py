@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from any_name import AnyName
 from conversations import CASES, DIALECTS, MODELS, Case
 from deltafold import ParsedRequest, Rendered, parse_request
 from deltafold.dialects import dialect_of
@@ -24,7 +25,7 @@ def path_of(case: Case, dialect: str) -> Path:
     return GOLDEN / dialect / f"{case.name}.json"
 
 
-def golden_of(case: Case, dialect: str) -> dict[str, Any]:
+def golden_of(case: Case, dialect: AnyName) -> dict[str, Any]:
     """Return the content of a golden file: the request, the losses, and the parsed request."""
     rendered = case.render(dialect)
     whole: dict[str, Any] = {
@@ -54,7 +55,7 @@ def written(parsed: ParsedRequest) -> dict[str, Any]:
     return {name: value for name, value in plain.items() if value}
 
 
-def golden_of_foreign(body: Mapping[str, object], dialect: str) -> dict[str, Any]:
+def golden_of_foreign(body: Mapping[str, object], dialect: AnyName) -> dict[str, Any]:
     """Return the golden file of a foreign body: the request, and the body rendered from it."""
     parsed = parse_request(body, dialect, model_id=FOREIGN_MODEL)
     rendered = again(parsed, dialect)

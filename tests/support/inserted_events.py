@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from any_name import AnyName
 from text_bodies import text_fixtures, text_recordings
 
 
@@ -175,7 +176,7 @@ EVENT_ENDS: Final = re.compile(rb"(?:\r\n\r\n|\n\n|\r\r)+")
 class StreamWithEvent(NamedTuple):
     """A recording with an event at a place."""
 
-    dialect: str
+    dialect: AnyName
     name: str
     body: bytes
     event: str

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias, cast
 
 import deltafold
+from any_name import AnyName
 from corpus import CORPUS, FIXTURES
 from deltafold.message.fallbacks import calls_before_fallback, last_boundary
 
@@ -169,13 +170,13 @@ class Source(NamedTuple):
     """A recording, its protocol, its body and the message that it decodes to."""
 
     name: str
-    dialect: str
+    dialect: AnyName
     body: bytes
     message: deltafold.Message
     failed: bool
 
 
-def source_of(name: str, dialect: str, body: bytes) -> Source:
+def source_of(name: str, dialect: AnyName, body: bytes) -> Source:
     """Return a body with the message that it decodes to."""
     fold = deltafold.Fold(dialect, run_id=RUN)
     fold.feed(body)
@@ -235,7 +236,7 @@ def untranscoded(source: Source) -> Stream:
     return Stream(name, source.dialect, 200, {}, source.body, frozenset(), source.dialect)
 
 
-def written(source: Source, target: str) -> Stream:
+def written(source: Source, target: AnyName) -> Stream:
     """Return a recording in a target's protocol."""
     transcoder = deltafold.Transcoder(deltafold.Decoder(source.dialect, run_id=RUN), target)
     body = transcoder.feed(source.body) + transcoder.close()
@@ -245,7 +246,7 @@ def written(source: Source, target: str) -> Stream:
     return Stream(source.name, source.dialect, status, headers, body, notes, target)
 
 
-def written_whole(source: Source, target: str) -> Stream:
+def written_whole(source: Source, target: AnyName) -> Stream:
     """Return the answer of a recording without streaming, in a target's protocol."""
     decoder = deltafold.Decoder(source.dialect, run_id=RUN)
     answer = deltafold.transcode_response(source.body, decoder, target)

@@ -17,6 +17,7 @@ from itertools import chain
 from typing import Any, Final, NamedTuple
 
 import deltafold
+from any_name import AnyName
 from deltafold import DeltaKind, Encoder, MessageDelta
 from deltafold.gateway import ClientRequest, read_request
 from deltafold.gateway.guarded_text import Guard
@@ -36,7 +37,7 @@ async def hide(_: ClientRequest, __: DeltaKind, text: str) -> str:
 
 
 @functools.cache
-def asked(target: str) -> ClientRequest:
+def asked(target: AnyName) -> ClientRequest:
     return read_request(
         target,
         b'{"model":"m","messages":[],"input":"?","contents":[]}',
@@ -44,7 +45,7 @@ def asked(target: str) -> ClientRequest:
     )
 
 
-def written(deltas: list[MessageDelta], target: str, hook: Any, *, whole: bool) -> bytes:  # noqa: ANN401 - a hook
+def written(deltas: list[MessageDelta], target: AnyName, hook: Any, *, whole: bool) -> bytes:  # noqa: ANN401 - a hook
     """Return the answer of deltas behind a hook."""
     request = asked(target)
     guard = Guard(request, hook, 20)
@@ -110,7 +111,7 @@ def _data_of(event: bytes) -> tuple[bytes, Any] | None:
 class Place(NamedTuple):
     """A member of an event of a body that gets the mark."""
 
-    dialect: str
+    dialect: AnyName
     name: str
     body: bytes
     event: int

@@ -24,6 +24,8 @@ from openai.types.chat import ChatCompletionChunk
 from openai.types.responses import ResponseStreamEvent
 from pydantic import TypeAdapter
 
+from any_name import AnyName
+
 Body = dict[str, Any]
 Events = Sequence[Body]
 
@@ -164,7 +166,7 @@ def _converse_request(blocks: dict[int, Body], arguments: dict[int, str]) -> Bod
     return {"messages": turns}
 
 
-CLIENTS: Final[dict[str, tuple[str, Callable[[Events], Body], Body]]] = {
+CLIENTS: Final[dict[str, tuple[AnyName, Callable[[Events], Body], Body]]] = {
     "messages": ("anthropic-messages", messages, {}),
     "chat with reasoning_details": ("openai-chat", chat, {"signatures": "reasoning_details"}),
     "chat with thinking_blocks": ("openai-chat", chat, {"signatures": "thinking_blocks"}),

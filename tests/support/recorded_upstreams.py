@@ -13,6 +13,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 
 import judging
+from any_name import AnyName
 from deltafold import Encoder, Message, message_deltas, target_names
 from deltafold.dialects import DIALECTS
 from deltafold.gateway import ClientRequest, create_app, replay_table
@@ -51,7 +52,7 @@ def recording_of(dialect: str, body: bytes) -> Recording:
     return Recording.of(body, content_type=kind)
 
 
-def written(message: Message, dialect: str, **options: Unpack[EncoderOptions]) -> bytes:
+def written(message: Message, dialect: AnyName, **options: Unpack[EncoderOptions]) -> bytes:
     """Return a message as the stream of a provider."""
     encoder = Encoder(dialect, **options)
     return b"".join(map(encoder.feed, message_deltas(message))) + encoder.close()

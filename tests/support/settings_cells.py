@@ -9,7 +9,9 @@ Source: the references of the APIs and the types of their official clients (read
 import json
 from typing import Any, Final, cast
 
-MODELS: Final = {
+from any_name import AnyName
+
+MODELS: Final[dict[AnyName, str]] = {
     "openai-chat": "a-model",
     "openai-responses": "a-model",
     "anthropic-messages": "claude-opus-4-6",
@@ -29,7 +31,7 @@ SCHEMA: Final[dict[str, Any]] = {
 NAMED: Final[dict[str, Any]] = {"name": "response", "schema": SCHEMA}
 """The name is the one that a schema without a name gets."""
 
-Cells = dict[str, dict[str, Any] | None]
+Cells = dict[AnyName, dict[str, Any] | None]
 
 
 def cells(

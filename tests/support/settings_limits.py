@@ -8,6 +8,7 @@ Source: the references of the APIs, and the pages that deltafold/dialects/reason
 from dataclasses import dataclass
 from typing import Any, Final
 
+from any_name import AnyName
 from settings_cells import calling, generation, inference
 
 
@@ -27,7 +28,7 @@ class Limit:
 
     source: str
     members: dict[str, Any]
-    target: str
+    target: AnyName
     sent: dict[str, Any]
     says: str
     absent: tuple[str, ...] = ()

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import deltafold
 import event_stream
+from any_name import AnyName
 from deltafold import Message
 from deltafold.dialects import dialect_of
 
@@ -264,7 +265,7 @@ class Signed:
     """
 
     name: str
-    dialect: str
+    dialect: AnyName
     write: Any
     secrets: tuple[str, ...]
     reported: str

@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import TypeAlias, Unpack
 
 import deltafold
+from any_name import AnyName
 from deltafold import Decoder, Message, MessageAssembler, MessageDelta, ModelError, Usage
 from deltafold.streams.options import DecoderOptions
 
@@ -47,7 +48,7 @@ def random_pieces(body: bytes, seed: int, cuts: int) -> list[bytes]:
 
 
 def decode(
-    dialect: str | None, pieces: Iterable[bytes], **options: Unpack[DecoderOptions]
+    dialect: AnyName | None, pieces: Iterable[bytes], **options: Unpack[DecoderOptions]
 ) -> tuple[list[MessageDelta], MessageAssembler]:
     """Decode and fold the pieces of a body of the run "run"."""
     given: DecoderOptions = {"run_id": "run", "clock": now}
@@ -76,7 +77,7 @@ def outcome(message: Message | ModelError) -> dict[str, object]:
     return wire
 
 
-def folded(dialect: str | None, pieces: Sequence[bytes]) -> dict[str, object]:
+def folded(dialect: AnyName | None, pieces: Sequence[bytes]) -> dict[str, object]:
     """Return the outcome of `deltafold.fold` of an iterable of chunks."""
     try:
         return outcome(deltafold.fold(iter(pieces), dialect, run_id="run", clock=now))
@@ -84,7 +85,7 @@ def folded(dialect: str | None, pieces: Sequence[bytes]) -> dict[str, object]:
         return outcome(error)
 
 
-def awaited(dialect: str | None, pieces: Sequence[bytes]) -> dict[str, object]:
+def awaited(dialect: AnyName | None, pieces: Sequence[bytes]) -> dict[str, object]:
     """Return the outcome of `deltafold.afold` of chunks that arrive one by one."""
 
     async def chunks() -> AsyncIterator[bytes]:

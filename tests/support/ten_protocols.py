@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import event_stream
+from any_name import AnyName
 from deltafold import Encoder, Message, Role, TextPart, ToolCallPart, encode_message, message_deltas
 from protocol_bodies import CHAT, Wire, event
 
@@ -29,13 +30,13 @@ def _message(*, calls: bool) -> Message:
     return Message(role=Role.ASSISTANT, parts=[text, call] if calls else [text])
 
 
-def _written(name: str, *, calls: bool) -> bytes:
+def _written(name: AnyName, *, calls: bool) -> bytes:
     encoder = Encoder(name, model_id="model-1", request_id="answer-1")
     written = b"".join(encoder.feed(delta) for delta in message_deltas(_message(calls=calls)))
     return written + encoder.close()
 
 
-def _whole(name: str, *, calls: bool) -> bytes:
+def _whole(name: AnyName, *, calls: bool) -> bytes:
     return encode_message(_message(calls=calls), name, model_id="model-1").body
 
 
@@ -131,7 +132,7 @@ def _whole_interaction(*, calls: bool) -> bytes:
     return json.dumps({**body, "steps": steps}).encode()
 
 
-def streams(*, calls: bool) -> dict[str, bytes]:
+def streams(*, calls: bool) -> dict[AnyName, bytes]:
     """Return a stream of each protocol by its name."""
     known = {name: _written(name, calls=calls) for name in _ENCODED}
     return {
@@ -154,7 +155,7 @@ def wholes(*, calls: bool) -> dict[str, bytes]:
     }
 
 
-BODIES: Final[dict[str, Callable[[], dict[str, bytes]]]] = {
+BODIES: Final[dict[str, Callable[[], dict[AnyName, bytes]]]] = {
     "a stream": lambda: streams(calls=False),
     "a stream with a call": lambda: streams(calls=True),
     "a whole body": lambda: wholes(calls=False),

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
+from any_name import AnyName
 from deltafold import Transcoder
 
 Event = dict[str, Any]
@@ -62,7 +63,7 @@ def ended(reason: str = "end_turn") -> tuple[Event, Event]:
     return {**delta, "usage": {"output_tokens": 5}}, {"type": "message_stop"}
 
 
-def transcoded(body: bytes, source: str, target: str, **options: object) -> list[Event]:
+def transcoded(body: bytes, source: AnyName, target: AnyName, **options: object) -> list[Event]:
     """Return the events of a transcoded body, which are the same in every chunking."""
     whole = _events([body], Transcoder(source, target, as_bytes=False, **cast("Any", options)))
     for size in (1, 7):
@@ -98,7 +99,7 @@ def of_type(events: Iterable[Event], kind: str) -> list[Event]:
     return [event for event in events if event.get("type") == kind]
 
 
-def notes(body: bytes, source: str, target: str, **options: object) -> set[str]:
+def notes(body: bytes, source: AnyName, target: AnyName, **options: object) -> set[str]:
     """Return the codes of the losses of the target."""
     transcoder = Transcoder(source, target, **cast("Any", options))
     transcoder.feed(body)

@@ -8,6 +8,7 @@ Source: the request types of the official clients, and the sections "Request" of
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
+from any_name import AnyName
 from wire_bodies import BODIES, Body
 
 PNG: Final = "iVBORw0KGgo="
@@ -538,7 +539,7 @@ CONTENTS: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
 class Row(NamedTuple):
     """One content in a body; a test is named after its place and kind."""
 
-    dialect: str
+    dialect: AnyName
     place: str
     kind: str
     body: Body

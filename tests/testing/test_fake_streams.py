@@ -8,6 +8,7 @@ import openai
 import pytest
 
 import deltafold
+from any_name import AnyName
 from corpus import FIXTURES
 from deltafold.compat import anthropic as fast_anthropic
 from deltafold.compat import openai as fast_openai
@@ -23,7 +24,7 @@ from deltafold.testing import (
 TEXT = "The tide is high."
 
 
-def recording(target: str) -> Recording:
+def recording(target: AnyName) -> Recording:
     return answer(target, "The tide ", "is high.")
 
 

@@ -9,6 +9,7 @@ from typing import Final
 import pytest
 
 import deltafold
+from any_name import AnyName
 from deltafold import Fold, ToolCallPart, target_names
 from protocol_bodies import CHAT, DONE, chunk, finish, said
 
@@ -32,7 +33,7 @@ def body_of(case: str) -> bytes:
 
 @pytest.mark.parametrize("target", target_names())
 @pytest.mark.parametrize("case", CALLS)
-def test_a_stream_does_not_tell_of_a_call_that_never_runs(case: str, target: str) -> None:
+def test_a_stream_does_not_tell_of_a_call_that_never_runs(case: str, target: AnyName) -> None:
     written = deltafold.transcode(body_of(case), CHAT, target)
     assert b"17:42" in written
     if target not in OPENS_AT_ONCE or "limit" not in case:
@@ -54,7 +55,7 @@ def test_a_whole_body_does_not_tell_of_a_call_that_never_runs(case: str, target:
 
 
 @pytest.mark.parametrize("target", [CHAT, "openai-responses"])
-def test_half_a_call_is_told_as_before(target: str) -> None:
+def test_half_a_call_is_told_as_before(target: AnyName) -> None:
     half = {"index": 0, "id": "c", "function": {"name": "pay_bill", "arguments": '{"n":'}}
     body = chunk({"tool_calls": [half]}) + finish("length") + DONE
     written = deltafold.transcode(body, CHAT, target)

@@ -5,6 +5,7 @@ from typing import Any, cast
 import pytest
 
 import deltafold
+from any_name import AnyName
 from choice_chunks import chat, chunk, said
 from deltafold import ChoicesEncoder, Decoder, DeltaBatch, Limits, MessageDelta, MisuseError
 from protocol_bodies import CHAT
@@ -12,7 +13,7 @@ from protocol_bodies import CHAT
 TARGETS = ("gemini", "gemini-array", "openai-chat")
 
 
-def encoded(target: str, body: bytes, size: int) -> tuple[ChoicesEncoder[bytes], bytes]:
+def encoded(target: AnyName, body: bytes, size: int) -> tuple[ChoicesEncoder[bytes], bytes]:
     decoder = Decoder(CHAT, choice="all")
     encoder = ChoicesEncoder(target)
     written = [encoder.feed(decoder.feed(body[at : at + size])) for at in range(0, len(body), size)]
@@ -20,11 +21,11 @@ def encoded(target: str, body: bytes, size: int) -> tuple[ChoicesEncoder[bytes],
     return encoder, b"".join(written)
 
 
-def reader(target: str) -> str:
+def reader(target: str) -> AnyName:
     return "openai-chat" if target == "openai-chat" else "gemini"
 
 
-def folded(body: bytes, dialect: str) -> dict[int, deltafold.Message]:
+def folded(body: bytes, dialect: AnyName) -> dict[int, deltafold.Message]:
     assemblers = deltafold.fold_choices(body, dialect)
     return {number: one.build_final_message() for number, one in assemblers.items()}
 
@@ -44,7 +45,7 @@ def test_every_answer_comes_back_under_its_number(target: str, size: int) -> Non
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_a_cut_response_ends_in_one_error(target: str) -> None:
+def test_a_cut_response_ends_in_one_error(target: AnyName) -> None:
     cut = chat(3)[: len(chat(3)) // 2]
     encoder, body = encoded(target, cut, 50)
     assert encoder.failed
@@ -55,7 +56,7 @@ def test_a_cut_response_ends_in_one_error(target: str) -> None:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_a_refused_request_is_an_http_error(target: str) -> None:
+def test_a_refused_request_is_an_http_error(target: AnyName) -> None:
     decoder = Decoder(CHAT, choice="all", status=429, headers={"retry-after": "7"})
     encoder = ChoicesEncoder(target)
     encoder.feed(decoder.feed(b'{"error":{"message":"slow down"}}'))

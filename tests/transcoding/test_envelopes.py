@@ -13,6 +13,7 @@ from typing import Any, Final, cast
 import pytest
 
 import deltafold
+from any_name import AnyName
 from conversations import DIALECTS
 from corpus import needs_corpus
 from deltafold import Decoder, Encoder, Message, MessageAssembler, Transcoder, parse_request
@@ -112,7 +113,7 @@ ANSWERS: Final[dict[str, list[MessagePart]]] = {
 """An answer of each protocol that has provider state."""
 
 
-def decoded(dialect: str, body: bytes) -> Message:
+def decoded(dialect: AnyName, body: bytes) -> Message:
     assembler = MessageAssembler()
     decoder = Decoder(dialect, run_id="run", model_id=MODEL)
     for batch in (decoder.feed(body), decoder.close()):
@@ -120,7 +121,7 @@ def decoded(dialect: str, body: bytes) -> Message:
     return assembler.snapshot()
 
 
-def through(origin: str, body: bytes, name: str, **more: object) -> tuple[str, Body]:
+def through(origin: AnyName, body: bytes, name: str, **more: object) -> tuple[AnyName, Body]:
     """Return the dialect and the next request of a client that got a stream of the origin."""
     target, turn, options = CLIENTS[name]
     source = Decoder(origin, run_id="run", model_id=MODEL)
@@ -130,7 +131,7 @@ def through(origin: str, body: bytes, name: str, **more: object) -> tuple[str, B
     return target, json.loads(json.dumps(turn(events)))
 
 
-def stream_of(origin: str, parts: list[MessagePart]) -> bytes:
+def stream_of(origin: AnyName, parts: list[MessagePart]) -> bytes:
     encoder = Encoder(origin, hold=True)
     deltas = deltafold.message_deltas(Message.assistant(*parts))
     return b"".join(map(encoder.feed, deltas)) + encoder.close()
@@ -289,7 +290,7 @@ def test_members_that_are_no_secrets_stay_the_clients_own() -> None:
 
 
 @each_origin
-def test_the_parts_are_those_of_the_origin(origin: str) -> None:
+def test_the_parts_are_those_of_the_origin(origin: AnyName) -> None:
     body = stream_of(origin, ANSWERS[origin])
     for name, (target, _, _) in CLIENTS.items():
         if target in {"openai-chat", origin}:
@@ -304,7 +305,9 @@ def test_the_parts_are_those_of_the_origin(origin: str) -> None:
 
 
 @pytest.mark.parametrize("origin", sorted(ANSWERS.keys() - {"openai-chat"}))
-def test_a_client_that_drops_unknown_members_loses_the_state_and_nothing_else(origin: str) -> None:
+def test_a_client_that_drops_unknown_members_loses_the_state_and_nothing_else(
+    origin: AnyName,
+) -> None:
     body = stream_of(origin, ANSWERS[origin])
     source = Decoder(origin, run_id="run", model_id=MODEL)
     encoder = Transcoder(
@@ -499,7 +502,7 @@ def test_an_envelope_of_a_newer_version_is_left_out_with_a_note(place: str) -> N
             request = {"contents": [{"role": "model", "parts": [block]}]}
         case _:
             request = {"messages": [{"role": "assistant", "content": [block]}]}
-    parsed = parse_request({"model": "m", **request}, dialect)
+    parsed = parse_request({"model": "m", **request}, cast("Any", dialect))
     assert [note["code"] for note in parsed.notes if note["code"] != "unknown_member"] == [
         "envelope_dropped"
     ]

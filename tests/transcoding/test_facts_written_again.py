@@ -6,6 +6,7 @@ from typing import Any, Final, TypeAlias
 import pytest
 
 import deltafold
+from any_name import AnyName
 from deltafold import Message
 
 Wire: TypeAlias = dict[str, Any]
@@ -95,7 +96,7 @@ def told(message: Message) -> Wire:
         ("bedrock-converse", "additionalModelResponseFields", FACT),
     ],
 )
-def test_a_fact_is_written_again(dialect: str, name: str, value: object) -> None:
+def test_a_fact_is_written_again(dialect: AnyName, name: str, value: object) -> None:
     source = SOURCES[dialect](**{name: value})
     message = deltafold.fold(source, dialect)
     assert told(message)[name] == value
@@ -111,7 +112,9 @@ def test_a_fact_is_written_again(dialect: str, name: str, value: object) -> None
         ("openai-responses", "openai-chat", ONE_MODERATION),
     ],
 )
-def test_a_fact_of_another_form_is_not_written(source: str, target: str, value: object) -> None:
+def test_a_fact_of_another_form_is_not_written(
+    source: AnyName, target: AnyName, value: object
+) -> None:
     body = deltafold.transcode(SOURCES[source](moderation=value), source, target)
     assert b"moderation" not in body
 

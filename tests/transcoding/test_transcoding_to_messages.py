@@ -1,11 +1,12 @@
 """Streams of other providers, read by clients of the Messages API."""
 
-from typing import get_args
+from typing import Final, get_args
 
 import pytest
 from anthropic.types.beta import BetaStopReason
 
 import deltafold
+from any_name import AnyName
 from deltafold import Encoder, MessageDelta, Transcoder, transcode
 from transcoded import (
     Event,
@@ -21,7 +22,7 @@ from transcoded import (
     types,
 )
 
-TO = "anthropic-messages"
+TO: Final = "anthropic-messages"
 
 
 def blocks(events: list[Event]) -> list[tuple[str, str]]:
@@ -217,7 +218,7 @@ def test_a_ping_stands_between_events_and_is_no_content() -> None:
 
 
 @pytest.mark.parametrize("target", deltafold.target_names())
-def test_only_the_targets_own_end_marker_is_written(target: str) -> None:
+def test_only_the_targets_own_end_marker_is_written(target: AnyName) -> None:
     body = transcode(chat({"content": "Hi"}), "openai-chat", target)
     assert (b"[DONE]" in body) == (target in ("openai-chat", "ai-sdk"))
 

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from any_name import AnyName
 from deltafold import Transcoder, transcode
 from transcoded import Event, call, calls, chat, of_type, sse, transcoded, types
 
@@ -50,7 +51,7 @@ def test_the_place_of_a_signature_is_a_choice(place: str, member: str) -> None:
     ],
 )
 def test_a_candidate_without_content_keeps_its_reason(
-    reason: str, target: str, expected: str | None
+    reason: str, target: AnyName, expected: str | None
 ) -> None:
     candidate = {"finishReason": reason, "index": 0}
     body = sse({"candidates": [candidate], "modelVersion": "gemini-3", "responseId": "g1"})

@@ -1,13 +1,15 @@
 """Streams of other providers, read by clients of the Responses API."""
 
 import json
+from typing import Final
 
 import pytest
 
+from any_name import AnyName
 from deltafold import Encoder, transcode
 from transcoded import Event, call, calls, chat, messages, notes, of_type, sse, transcoded, types
 
-TO = "openai-responses"
+TO: Final = "openai-responses"
 
 
 def test_done_events_repeat_what_their_deltas_gave() -> None:
@@ -222,7 +224,7 @@ def test_the_response_object_repeats_what_was_asked() -> None:
 
 
 @pytest.mark.parametrize("name", ["id", "status", "output", "usage", "error"])
-def test_what_was_answered_cannot_be_replaced_by_what_was_asked(name: str) -> None:
+def test_what_was_answered_cannot_be_replaced_by_what_was_asked(name: AnyName) -> None:
     with pytest.raises(ValueError, match=f'response_fields: "{name}" is what the answer says'):
         Encoder(TO, response_fields={name: None})
     with pytest.raises(TypeError, match="response_fields must be a mapping"):

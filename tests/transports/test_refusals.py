@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 import aiohttp
 import anthropic
@@ -18,7 +18,7 @@ from deltafold.errors.mapper import RETRYABLE, ErrorMapper
 from deltafold.testing import Recording, ReplayServer
 from refusals import REFUSALS, Refusal
 
-CHAT = "openai-chat"
+CHAT: Final = "openai-chat"
 MESSAGES = [{"role": "user", "content": "hi"}]
 NAMED = [pytest.param(row, id=f"{row.vendor}-{row.status}-{row.code}") for row in REFUSALS]
 

@@ -17,6 +17,7 @@ from typing import Final, cast
 
 from deltafold import MisuseError, detect, dialect_names
 from deltafold._core import is_batch_line
+from deltafold.contract.names import ProtocolName
 from deltafold.streams.options import ChoicesOptions
 from deltafold.testing.recording import Recording
 from deltafold.testing.recording_files import HEAD, open_recording
@@ -46,14 +47,14 @@ class Body:
     """
 
     name: str
-    dialect: str
+    dialect: ProtocolName
     chunks: Iterator[bytes]
     options: ChoicesOptions = field(default_factory=ChoicesOptions)
     is_line: bool = False
 
 
 @contextmanager
-def opened(file: str, dialect: str | None) -> Generator[Body]:
+def opened(file: str, dialect: ProtocolName | None) -> Generator[Body]:
     """Open a body, and detect its dialect where none is given.
 
     Of a recording with times, the body is what was received.
@@ -71,7 +72,7 @@ def opened(file: str, dialect: str | None) -> Generator[Body]:
 
 
 @contextmanager
-def opened_bodies(file: str, dialect: str | None) -> Generator[Iterator[Body]]:
+def opened_bodies(file: str, dialect: ProtocolName | None) -> Generator[Iterator[Body]]:
     """Open the bodies of a file: the lines of the result file of a batch, or the one body.
 
     Raises:
@@ -85,7 +86,7 @@ def opened_bodies(file: str, dialect: str | None) -> Generator[Iterator[Body]]:
         yield _bodies(file, bytes_of_file, dialect)
 
 
-def _bodies(name: str, reader: BufferedReader, dialect: str | None) -> Iterator[Body]:
+def _bodies(name: str, reader: BufferedReader, dialect: ProtocolName | None) -> Iterator[Body]:
     head = reader.read1(_READ_BYTES)
     if head.lstrip().startswith(b"{") and not head.startswith(HEAD):
         if b"\n" not in head:
@@ -96,7 +97,9 @@ def _bodies(name: str, reader: BufferedReader, dialect: str | None) -> Iterator[
     yield _body(name, reader, dialect, head)
 
 
-def _lines(name: str, head: bytes, reader: BufferedReader, dialect: str | None) -> Iterator[Body]:
+def _lines(
+    name: str, head: bytes, reader: BufferedReader, dialect: ProtocolName | None
+) -> Iterator[Body]:
     """Yield the lines of a batch.
 
     One that fits no protocol, or two, has that of the line before it.
@@ -104,14 +107,14 @@ def _lines(name: str, head: bytes, reader: BufferedReader, dialect: str | None) 
     *whole, begun = head.split(b"\n")
     rest = iter(lambda: reader.readline(_LINE_BYTES), b"")
     lines = chain(whole, [begun + next(rest, b"")], rest)
-    last = ""
+    last: ProtocolName | None = None
     for number, line in enumerate(filter(bytes.strip, lines), 1):
         found = detect(line)
         last = dialect or found.dialect or last or found.candidates[0]
         yield Body(f"{name}#{number}", last, iter([line]), is_line=True)
 
 
-def _body(name: str, reader: BufferedReader, dialect: str | None, head: bytes) -> Body:
+def _body(name: str, reader: BufferedReader, dialect: ProtocolName | None, head: bytes) -> Body:
     chunks = iter(lambda: reader.read1(_READ_BYTES), b"")
     if head.startswith(HEAD):
         content = b"".join((head, *chunks))
@@ -134,7 +137,7 @@ def _body(name: str, reader: BufferedReader, dialect: str | None, head: bytes) -
     raise MisuseError(f"{name}: the first bytes fit {fit}; {ADVICE}")
 
 
-def whole_recording(file: str, dialect: str | None) -> tuple[str, str, Recording]:
+def whole_recording(file: str, dialect: ProtocolName | None) -> tuple[str, ProtocolName, Recording]:
     """Read a file or standard input to its end; return its name, its dialect and its recording.
 
     Raises:

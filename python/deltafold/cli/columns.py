@@ -21,6 +21,7 @@ from deltafold.cli.exits import EXIT_DONE, EXIT_ERROR, EXIT_USAGE, complain
 from deltafold.cli.recorded import UNREADABLE, Recorded, files_below, recorded_in
 from deltafold.cli.stats import print_summary, show_stats
 from deltafold.contract.exceptions import MisuseError
+from deltafold.contract.names import ProtocolName
 from deltafold.contract.usage import Usage
 from deltafold.dialects import DIALECTS
 from deltafold.message.cost import cost_of
@@ -33,7 +34,7 @@ _BATCH_ROWS: Final = 10_000
 def fold_to_parquet(
     names: list[str],
     target: str,
-    dialect: str | None = None,
+    dialect: ProtocolName | None = None,
     vendor: str | None = None,
     *,
     summarizes: bool = True,
@@ -96,10 +97,10 @@ def _fold_all(files: list[Path], rows: "_Rows") -> bool:
 class _Rows:
     """Rows that are folded and written by batches."""
 
-    def __init__(self, path: Path, dialect: str | None, vendor: str | None) -> None:
+    def __init__(self, path: Path, dialect: ProtocolName | None, vendor: str | None) -> None:
         message = arrow.message_type()  # names the extra if pyarrow is missing
         self._pa: Any = import_module("pyarrow")
-        self._dialect = dialect
+        self._dialect: ProtocolName | None = dialect
         self._vendor = vendor
         self._waiting: list[Recorded] = []
         self._bytes = 0

@@ -12,10 +12,11 @@ from deltafold import stream as streamed
 from deltafold.cli.body_input import STANDARD_INPUT, Body, opened_bodies
 from deltafold.cli.exits import EXIT_DONE, EXIT_ERROR, EXIT_USAGE, complain
 from deltafold.cli.screen import open_screen, say
+from deltafold.contract.names import ProtocolName
 
 
 def fold_files(
-    files: list[str], dialect: str | None, *, json_lines: bool, live: bool | None
+    files: list[str], dialect: ProtocolName | None, *, json_lines: bool, live: bool | None
 ) -> int:
     """Fold each file and print its message; returns the exit code.
 

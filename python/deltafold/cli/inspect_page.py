@@ -14,6 +14,7 @@ from deltafold import MisuseError, UnknownDialectError
 from deltafold.cli.body_input import whole_recording
 from deltafold.cli.exits import EXIT_DONE, EXIT_ERROR, EXIT_USAGE, complain
 from deltafold.cli.screen import say
+from deltafold.contract.names import ProtocolName
 from deltafold.inspector import (
     Difference,
     Inspection,
@@ -26,7 +27,7 @@ from deltafold.inspector import (
 
 
 def inspect_file(
-    file: str, dialect: str | None, *, diff: str | None, out: str | None, opens: bool
+    file: str, dialect: ProtocolName | None, *, diff: str | None, out: str | None, opens: bool
 ) -> int:
     """Write the page of a recording, or of two, and show it; returns the exit code.
 
@@ -54,7 +55,7 @@ def inspect_file(
     return code
 
 
-def _inspected(file: str, dialect: str | None) -> Inspection:
+def _inspected(file: str, dialect: ProtocolName | None) -> Inspection:
     path = Path(file)
     if path.suffix in {".html", ".htm"}:
         content = path.read_bytes()

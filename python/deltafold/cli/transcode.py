@@ -12,10 +12,11 @@ from deltafold import ChoicesEncoder, Decoder, MisuseError, Transcoder, UnknownD
 from deltafold.cli.body_input import Body, opened
 from deltafold.cli.exits import EXIT_DONE, EXIT_ERROR, EXIT_USAGE, complain
 from deltafold.contract.foreign_text import printable
+from deltafold.contract.names import ProtocolName, TargetName
 from deltafold.streams.encoded import EncoderNote
 
 
-def transcode_file(file: str, source: str | None, target: str) -> int:
+def transcode_file(file: str, source: ProtocolName | None, target: TargetName) -> int:
     """Write a recorded stream as another protocol; returns the exit code."""
     try:
         with opened(file, source) as body:
@@ -71,7 +72,7 @@ class _AllAnswers:
         return self._encoder.feed(self._decoder.close()) + self._encoder.close()
 
 
-def _transcoder(body: Body, target: str) -> Transcoder | _AllAnswers:
+def _transcoder(body: Body, target: TargetName) -> Transcoder | _AllAnswers:
     """Return a transcoder of all answers, or of the first one for a target that has one."""
     try:
         encoder = ChoicesEncoder(target)

@@ -142,7 +142,7 @@ def _reading_of(stream: Any) -> "_Reading[object] | None":  # noqa: ANN401 - its
 
 
 class _Reading(Reading[ObjectT]):
-    dialect = "anthropic-messages"
+    dialect: "data_types.ProtocolName" = "anthropic-messages"
 
     def __init__(self, stream: Any, *, reports: bool) -> None:  # noqa: ANN401 - its members are read
         super().__init__(self.dialect)

@@ -17,12 +17,15 @@ from deltafold.compat.object_streams import (
     parse_json,
 )
 from deltafold.errors.model_error import ModelError
+from deltafold.message import data_types
 from deltafold.transports.responses import async_source_of, source_of
 
 Frame: TypeAlias = dict[str, object]
 
 
-def frames(response: object, dialect: str | None = None) -> ObjectStream[Frame]:
+def frames(
+    response: object, dialect: "data_types.ProtocolName | None" = None
+) -> ObjectStream[Frame]:
     """Return the frames of a response, whose events are server-sent; all members are kept.
 
     >>> with httpx.stream("POST", url, json=request) as response:
@@ -42,7 +45,9 @@ def frames(response: object, dialect: str | None = None) -> ObjectStream[Frame]:
     return ObjectStream(_Frames(dialect), source_of(response))
 
 
-def aframes(response: object, dialect: str | None = None) -> AsyncObjectStream[Frame]:
+def aframes(
+    response: object, dialect: "data_types.ProtocolName | None" = None
+) -> AsyncObjectStream[Frame]:
     """Return the frames of an asynchronous response; as `frames` in all other respects.
 
     >>> async for frame in deltafold.compat.aframes(response, "openai-chat"):

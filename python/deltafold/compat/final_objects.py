@@ -33,7 +33,9 @@ class Facts(NamedTuple):
     others: frozenset[str] = frozenset()
 
 
-def final_body(message: "data_types.Message", dialect: str, facts: Facts) -> dict[str, object]:
+def final_body(
+    message: "data_types.Message", dialect: "data_types.TargetName", facts: Facts
+) -> dict[str, object]:
     """Return the members of the answer.
 
     Raises:

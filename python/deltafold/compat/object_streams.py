@@ -53,7 +53,9 @@ class Reading(Generic[ObjectT]):
 
     framing: Literal["sse", "aws-event-stream"] = "sse"
 
-    def __init__(self, dialect: str | None, *, ends_without_reason: bool = False) -> None:
+    def __init__(
+        self, dialect: "data_types.ProtocolName | None", *, ends_without_reason: bool = False
+    ) -> None:
         """Begin before the first byte."""
         self.fold: Fold | None = None
         if dialect is not None:

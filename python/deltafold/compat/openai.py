@@ -43,7 +43,7 @@ ClientT = TypeVar("ClientT", openai.OpenAI, openai.AsyncOpenAI)
 CONSTRUCT: Final = Construct(import_module("openai._models").construct_type)
 _KINDS: Final = (openai.Stream, openai.AsyncStream)
 _UNEXPLAINED: Final = "An error occurred during streaming"
-_DIALECTS: Final[tuple[tuple[object, str], ...]] = (
+_DIALECTS: Final["tuple[tuple[object, data_types.ProtocolName], ...]"] = (
     (ChatCompletionChunk, "openai-chat"),
     (ResponseStreamEvent, "openai-responses"),
 )
@@ -178,7 +178,7 @@ class _Reading(Reading[ObjectT]):
     def __init__(
         self,
         stream: Any,  # noqa: ANN401 - its members are read
-        dialect: str,
+        dialect: "data_types.ProtocolName",
         *,
         ends_without_reason: bool = False,
     ) -> None:

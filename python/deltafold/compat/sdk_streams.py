@@ -50,7 +50,7 @@ def opened(
     kinds: tuple[type, type],
     decoders: Container[str],
     read: Callable[[Any], Reading[ObjectT]],
-    dialect: str,
+    dialect: "data_types.ProtocolName",
 ) -> ObjectStream[ObjectT] | AsyncObjectStream[ObjectT]:
     """Return the stream of objects over an SDK's stream.
 
@@ -80,7 +80,9 @@ def opened(
     return ObjectStream(read(stream), source_of(stream))
 
 
-def _passed(stream: object, dialect: str) -> ObjectStream[Any] | AsyncObjectStream[Any]:
+def _passed(
+    stream: object, dialect: "data_types.ProtocolName"
+) -> ObjectStream[Any] | AsyncObjectStream[Any]:
     """Return the stream of objects that something else has made."""
     passed = PassedObjects[Any](dialect)
     body = http_response(stream)

@@ -5,33 +5,24 @@ Law: the extension and the registry of requests have the same names; a test comp
 
 from typing import Literal, TypeAlias
 
-RequestProtocol: TypeAlias = Literal[
+WrittenProtocol: TypeAlias = Literal[
     "anthropic-messages",
     "bedrock-converse",
-    "cohere-chat",
     "gemini",
-    "mistral",
     "ollama",
     "openai-chat",
     "openai-responses",
 ]
+"""Protocol whose requests and answers are read and written: what clients of a gateway speak."""
+
+RequestProtocol: TypeAlias = Literal[WrittenProtocol, "cohere-chat", "mistral"]
 """Protocol that requests are rendered in and read from."""
 
 ProtocolName: TypeAlias = Literal[RequestProtocol, "bedrock-invoke", "gemini-interactions"]
 """Protocol whose answers are read, a name of `deltafold.dialect_names()`."""
 
 TargetName: TypeAlias = Literal[
-    "ag-ui",
-    "ai-sdk",
-    "anthropic-messages",
-    "bedrock-converse",
-    "gemini",
-    "gemini-array",
-    "langchain",
-    "ollama",
-    "ollama-generate",
-    "openai-chat",
-    "openai-responses",
+    WrittenProtocol, "ag-ui", "ai-sdk", "gemini-array", "langchain", "ollama-generate"
 ]
 """Protocol that answers are written in, a name of `deltafold.target_names()`."""
 

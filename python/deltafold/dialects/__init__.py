@@ -21,6 +21,7 @@ from deltafold.dialects.capability import Capability
 from deltafold.dialects.mechanism import Mechanism
 
 if TYPE_CHECKING:
+    from deltafold.contract.names import RequestProtocol
     from deltafold.dialects.migration import Migrated, Side
     from deltafold.dialects.model_table import KnownModel
     from deltafold.dialects.reader import ParsedRequest, Reader
@@ -90,7 +91,7 @@ class Dialect:
         folder: the folder below `dialects/`; "" derives it from the name.
     """
 
-    name: str
+    name: "RequestProtocol"
     config: str
     author: str
     key_header: str = "authorization"
@@ -388,7 +389,7 @@ def dialect_of(name: str) -> Dialect:
 
 
 def parse_request(
-    body: Mapping[str, object], dialect: str, *, model_id: str | None = None
+    body: Mapping[str, object], dialect: "RequestProtocol", *, model_id: str | None = None
 ) -> "ParsedRequest":
     """Parse a request body of another program.
 
@@ -420,7 +421,7 @@ def parse_request(
 
 def migrate_config(
     settings: "ParsedRequest | ModelConfig",
-    dialect: str,
+    dialect: "RequestProtocol",
     *,
     model_id: str | None = None,
     known_as: str | None = None,

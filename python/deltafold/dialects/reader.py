@@ -13,6 +13,7 @@ from typing import Any, Final, cast
 from urllib.parse import quote
 
 from deltafold.contract.kinds import EncoderTool
+from deltafold.contract.names import RequestProtocol
 from deltafold.dialects.envelopes import Envelope, open_envelope, open_envelopes
 from deltafold.dialects.rendered import NoteCode, Object
 from deltafold.dialects.settings_table import Path, SettingTable, copied_members
@@ -50,7 +51,7 @@ class ParsedRequest:
             `Encoder(tools=...)` takes.
     """
 
-    dialect: str
+    dialect: RequestProtocol
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...]
     config: Object
@@ -62,8 +63,10 @@ class ParsedRequest:
 class Reader:
     """One body while it is read."""
 
-    def __init__(self, dialect: str, body: Mapping[str, object], model_id: str | None) -> None:
-        self.dialect = dialect
+    def __init__(
+        self, dialect: RequestProtocol, body: Mapping[str, object], model_id: str | None
+    ) -> None:
+        self.dialect: RequestProtocol = dialect
         self.body = dict(body)
         model = self.body.pop("model", None)
         self.config: Object = {}

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import Final, NamedTuple, Self, TypeAlias, TypeVar, cast
+from typing import Any, Final, NamedTuple, Self, TypeAlias, TypeVar, cast
 
 from deltafold.contract.kinds import json_object
+from deltafold.contract.names import RequestProtocol
 from deltafold.dialects.aliases import Aliases
 from deltafold.dialects.model_names import is_state_of
 from deltafold.dialects.settings import ModelConfig
@@ -109,7 +110,7 @@ class Rendered(NamedTuple):
         call_ids: the original id of each renamed tool call, by its alias.
     """
 
-    body: Object
+    body: dict[str, Any]
     notes: tuple[Object, ...] = ()
     tool_names: Mapping[str, str] = {}
     call_ids: Mapping[str, str] = {}
@@ -139,7 +140,7 @@ class Rendering:
 
     def __init__(
         self,
-        dialect: str,
+        dialect: RequestProtocol,
         messages: Sequence[Message],
         tools: Sequence[ToolSpec],
         config: ModelConfig,
@@ -149,7 +150,7 @@ class Rendering:
         notes: Sequence[Object] = (),
         is_excerpt: bool = False,
     ) -> None:
-        self.dialect = dialect
+        self.dialect: RequestProtocol = dialect
         self.messages = messages
         self.tools = [tool for tool in tools if tool.dialect == dialect or not _is_withdrawn(tool)]
         self.config = config

@@ -21,6 +21,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from deltafold.contract.kinds import ErrorCode
+from deltafold.contract.names import WrittenProtocol
 from deltafold.conversation.context.tokens import TokenCounter
 from deltafold.errors.model_error import ModelError
 from deltafold.gateway.accounting import ACCOUNTING_SECONDS, Accounting
@@ -265,7 +266,7 @@ class _Gateway:
 
     async def list_models(self, request: Request) -> Response:
         """List the names of the table in the form of OpenAI, of Anthropic or of Gemini."""
-        protocol = "openai-chat"
+        protocol: WrittenProtocol = "openai-chat"
         if request.url.path.startswith("/v1beta"):
             protocol = "gemini"
         elif "anthropic-version" in request.headers:
@@ -293,7 +294,11 @@ class _Gateway:
         return JSONResponse({"object": "list", "data": known})
 
     async def _answer(
-        self, request: Request, protocol: str, model_id: str | None, streams: bool | None
+        self,
+        request: Request,
+        protocol: WrittenProtocol,
+        model_id: str | None,
+        streams: bool | None,
     ) -> Response:
         try:
             asked = await self._read(request, protocol, model_id, streams)
@@ -310,7 +315,7 @@ class _Gateway:
     async def _read(
         self,
         request: Request,
-        protocol: str,
+        protocol: WrittenProtocol,
         model_id: str | None = None,
         streams: bool | None = None,
     ) -> ClientRequest:

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, cast
 
+from deltafold.contract.names import TargetName, WrittenProtocol
 from deltafold.dialects import parse_request
 from deltafold.dialects.reader import ParsedRequest
 from deltafold.gateway.protocols import protocol_of
@@ -46,8 +47,8 @@ class ClientRequest:
         owner: who may continue the answer, "" for a client without a key.
     """
 
-    protocol: str
-    target: str
+    protocol: WrittenProtocol
+    target: TargetName
     model_id: str
     parsed: ParsedRequest
     streams: bool
@@ -74,7 +75,7 @@ class ClientRequest:
 
 
 def read_request(
-    protocol: str,
+    protocol: WrittenProtocol,
     body: bytes,
     *,
     model_id: str | None = None,
@@ -151,7 +152,7 @@ def read_request(
     )
 
 
-def request_without_model(protocol: str, owner: str) -> ClientRequest:
+def request_without_model(protocol: WrittenProtocol, owner: str) -> ClientRequest:
     """Return the request that hooks are given for a list of models."""
     parsed = ParsedRequest(protocol, (), (), {}, None, ())
     return ClientRequest(protocol, protocol, "", parsed, streams=False, options={}, owner=owner)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias, cast
 
+from deltafold.contract.names import TargetName, WrittenProtocol
 from deltafold.streams.encoded import EncoderOptions
 
 _REPEATED: Final[Mapping[str, object]] = {
@@ -72,12 +73,12 @@ class ClientProtocol:
         on_cut: what a client sees of an upstream that was lost.
     """
 
-    name: str
+    name: WrittenProtocol
     paths: tuple[str, ...] = ()
     methods: Mapping[str, bool] = field(default_factory=dict[str, bool])
     conversation: str = ""
     options: Callable[[Mapping[str, object], bool], EncoderOptions] = _no_options
-    array_target: str = ""
+    array_target: TargetName | Literal[""] = ""
     stores: bool = False
     in_pieces: bool = False
     forwarded: tuple[str, ...] = ()
@@ -151,4 +152,4 @@ PROTOCOLS: Final[Mapping[str, ClientProtocol]] = {
 
 def protocol_of(name: str) -> ClientProtocol:
     """Return the row of a protocol; a dialect or a target without one has no peculiarities."""
-    return PROTOCOLS.get(name) or ClientProtocol(name)
+    return PROTOCOLS.get(name) or ClientProtocol(cast("WrittenProtocol", name))

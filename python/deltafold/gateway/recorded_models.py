@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from deltafold.contract.exceptions import MisuseError
+from deltafold.contract.names import ProtocolName
 from deltafold.gateway.table import ModelTable, Upstream
 from deltafold.models.adapters import adapter_of
 from deltafold.testing.playlist import Request
@@ -50,7 +51,7 @@ def replay_table(folder: str | Path, *, flat_out: bool = False, **settings: obje
     files = sorted(path for path in Path(folder).iterdir() if path.suffix in _SUFFIXES)
     if not files:
         raise MisuseError(f"{folder}: no file ends with {', '.join(sorted(_SUFFIXES))}")
-    recordings: dict[str, tuple[str, Recording]] = {}
+    recordings: dict[str, tuple[ProtocolName, Recording]] = {}
     for path in files:
         if path.stem in recordings:
             raise MisuseError(f"{folder}: two files have the name {path.stem!r}")
@@ -75,7 +76,7 @@ class ReplayTable(ModelTable):
 
     def __init__(
         self,
-        recordings: dict[str, tuple[str, Recording]],
+        recordings: dict[str, tuple[ProtocolName, Recording]],
         settings: dict[str, Any] | None = None,
         *,
         flat_out: bool = False,
@@ -124,7 +125,7 @@ class _Played(ReplayTransport):
         return self._recording
 
 
-def _read(path: Path) -> tuple[str, Recording]:
+def _read(path: Path) -> tuple[ProtocolName, Recording]:
     """Return the dialect and the recording of a file."""
     advice = f"name the file DIALECT.{path.name}"
     return open_recording(path.read_bytes(), str(path), advice=advice)

@@ -16,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from deltafold.contract.names import ProtocolName
 from deltafold.errors.model_error import ModelError
 from deltafold.gateway.admission import Admission
 from deltafold.inspector import (
@@ -35,7 +36,7 @@ _HEADERS: Final = {
 
 
 def inspect_routes(
-    recordings: Mapping[str, tuple[str, Recording]], admission: Admission | None
+    recordings: Mapping[str, tuple[ProtocolName, Recording]], admission: Admission | None
 ) -> list[Route]:
     """Return the routes `/inspect` and `/inspect/NAME`, the latter with `?diff=OTHER`.
 

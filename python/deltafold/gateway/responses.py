@@ -15,6 +15,7 @@ from starlette.responses import Response
 
 from deltafold._core import Encoder, MessageAssembler
 from deltafold.contract.kinds import ErrorCode
+from deltafold.contract.names import TargetName
 from deltafold.errors.model_error import ModelError
 from deltafold.gateway.client_requests import ClientRequest
 from deltafold.gateway.guarded_text import Guard
@@ -72,7 +73,7 @@ async def respond(
     return await _whole(asked, upstream, request, options)
 
 
-def error_response(error: ModelError, target: str) -> Response:
+def error_response(error: ModelError, target: TargetName) -> Response:
     """Return a failure as the HTTP error of a client's protocol.
 
     >>> error_response(refusal("the body is empty"), "openai-chat").status_code

@@ -14,6 +14,7 @@ from typing import Final
 
 from deltafold._core import MessageDelta
 from deltafold.contract.kinds import DeltaKind
+from deltafold.contract.names import RequestProtocol
 from deltafold.contract.usage import Usage, sum_of_usage
 from deltafold.message.messages import Message
 from deltafold.message.parts import TextPart
@@ -72,7 +73,7 @@ class Splice:
             elif delta.kind is not DeltaKind.START:
                 yield from self._continued(self._rest, delta)
 
-    def continue_after(self, partial: Message, dialect: str) -> None:
+    def continue_after(self, partial: Message, dialect: RequestProtocol) -> None:
         """Take the deltas of another upstream from now on; it continues the answer so far."""
         if self._counted is not None:
             self._usage.append(self._counted)

@@ -27,6 +27,7 @@ from deltafold._core import (
 )
 from deltafold.contract.foreign_text import well_formed
 from deltafold.contract.kinds import DeltaKind
+from deltafold.contract.names import ProtocolName
 from deltafold.dialects import DIALECTS
 from deltafold.message.cost import cost_of
 from deltafold.streams.core import NO_CALL, StreamCore
@@ -70,7 +71,7 @@ class Inspection:
     """
 
     name: str
-    dialect: str
+    dialect: ProtocolName
     version: str
     status: int
     ending: str
@@ -97,7 +98,9 @@ class Inspection:
         return TypeAdapter(cls).validate_python(members)
 
 
-def inspect_recording(recording: Recording, dialect: str, name: str = "recording") -> Inspection:
+def inspect_recording(
+    recording: Recording, dialect: ProtocolName, name: str = "recording"
+) -> Inspection:
     """Decode a recording event by event.
 
     >>> inspection = inspect_recording(Recording.read("recording.sse"), "openai-chat")
@@ -118,9 +121,9 @@ def inspect_recording(recording: Recording, dialect: str, name: str = "recording
 class _Inspecting:
     """An inspection while it is made."""
 
-    def __init__(self, recording: Recording, dialect: str) -> None:
+    def __init__(self, recording: Recording, dialect: ProtocolName) -> None:
         self._recording = recording
-        self._dialect = dialect
+        self._dialect: ProtocolName = dialect
         self._body = recording.body
         self._deltas: list[ShownDelta] = []
         self._notes: list[Note] = []

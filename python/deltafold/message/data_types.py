@@ -12,16 +12,27 @@ from typing import TYPE_CHECKING, Final
 from deltafold.contract.lazy_names import names_on_first_use
 
 if TYPE_CHECKING:
+    from deltafold.contract.names import MarkupName, ProtocolName, TargetName
     from deltafold.contract.usage import Usage
     from deltafold.message.cost import Cost, CostSource
     from deltafold.message.messages import Message
     from deltafold.message.timing import Timing
 
-__all__ = ["Cost", "CostSource", "Message", "Timing", "Usage"]
+__all__ = [
+    "Cost",
+    "CostSource",
+    "MarkupName",
+    "Message",
+    "ProtocolName",
+    "TargetName",
+    "Timing",
+    "Usage",
+]
 
 __getattr__: Final = names_on_first_use(
     __name__,
     {
+        "deltafold.contract.names": ("MarkupName", "ProtocolName", "TargetName"),
         "deltafold.message.cost": ("Cost", "CostSource"),
         "deltafold.message.messages": ("Message",),
         "deltafold.message.timing": ("Timing",),

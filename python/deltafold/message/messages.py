@@ -51,6 +51,7 @@ from deltafold.message.parts import (
     ImagePart,
     MessagePart,
     ProviderPart,
+    RunnableToolCall,
     TextPart,
     ThinkingPart,
     ToolCallPart,
@@ -336,7 +337,7 @@ class Message(WireModel):
         return [part for part in self.parts if isinstance(part, ToolCallPart)]
 
     @property
-    def runnable_tool_calls(self) -> list[ToolCallPart]:
+    def runnable_tool_calls(self) -> list[RunnableToolCall]:
         """The tool calls that may run.
 
         Such a call has ended, has a name, and its arguments are an object. An answer that was
@@ -347,7 +348,8 @@ class Message(WireModel):
         """
         if self.forbids_calls:
             return []
-        return [call for call in served_calls(self) if call.defect is None]
+        calls = [call for call in served_calls(self) if call.defect is None]
+        return cast("list[RunnableToolCall]", calls)
 
     @property
     def not_runnable(self) -> dict[str, str]:

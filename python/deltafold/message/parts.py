@@ -165,7 +165,7 @@ class ToolCallPart(_Part):
     kind: Literal["tool_call"] = "tool_call"
     tool_call_id: str
     tool_name: str
-    arguments: dict[str, object] | None
+    arguments: dict[str, Any] | None
     raw_args_text: Text
     parse_error: str | None = None
     parse_warning: str | None = None
@@ -179,7 +179,7 @@ class ToolCallPart(_Part):
             *,
             tool_call_id: str,
             tool_name: str,
-            arguments: dict[str, object] | None = ...,
+            arguments: dict[str, Any] | None = ...,
             raw_args_text: str = ...,
             parse_error: str | None = ...,
             parse_warning: str | None = ...,
@@ -260,6 +260,17 @@ def _write_arguments(arguments: object, input_format: object) -> str:
     except (TypeError, RecursionError) as error:
         message = f"arguments cannot be written as JSON: {error}"
         raise ValueError(message) from error
+
+
+if TYPE_CHECKING:
+
+    class RunnableToolCall(ToolCallPart):
+        """A call that may run: type checkers know that its arguments are an object."""
+
+        # Nobody gives such a call other arguments.
+        arguments: dict[str, Any]  # pyright: ignore[reportIncompatibleVariableOverride]
+else:
+    RunnableToolCall = ToolCallPart
 
 
 class ImagePart(_Part):

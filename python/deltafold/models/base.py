@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self, TypeVar, 
 
 from deltafold._core import Decoder
 from deltafold.contract.exceptions import MisuseError
+from deltafold.contract.names import MarkupName, RequestProtocol
 from deltafold.dialects import Dialect
 from deltafold.dialects.capability import Capability
 from deltafold.dialects.model_table import find_model
@@ -129,12 +130,12 @@ class Model(Streaming, Generic[ConfigT]):
         resend_lost: bool = True,
         max_connections: int = MAX_CONNECTIONS,
         hooks: Hooks | None = None,
-        markup: str | None = None,
+        markup: MarkupName | None = None,
         starts_in_thinking: bool = False,
         ends_without_reason: bool | None = None,
         telemetry: Telemetry | None = None,
     ) -> None:
-        self.dialect: str = self.row.name
+        self.dialect: RequestProtocol = self.row.name
         self._config_class = self.row.config_class
         self._vendor = self._find_vendor(vendor)
         # Path of the endpoint below the vendor's address, "" if it depends on the model.

@@ -8,7 +8,7 @@ blocks of the Messages API are imported when a caller passes some.
 """
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, Self, TypeAlias, cast
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, Self, TypeAlias
 from pydantic import BaseModel
 
 from deltafold.contract.exceptions import MisuseError
+from deltafold.contract.names import RequestProtocol
 from deltafold.dialects import Dialect, parse_request
 from deltafold.dialects.repairs.problems import HistoryError, Report
 from deltafold.dialects.repairs.repair import RepairPolicy
@@ -56,7 +57,7 @@ _OF_BLOCKS: Final = frozenset(
 _MARKS: Final = frozenset({"cache_control", "citations"})
 """Members of a text block that the Chat form has not."""
 
-_FORMS: Final[Mapping[str, str]] = {
+_FORMS: Final[Mapping[str, RequestProtocol]] = {
     "function": "openai-chat",
     "custom": "openai-chat",
     "input_schema": "anthropic-messages",
@@ -333,7 +334,7 @@ def _of_chat(placed: Placed) -> list[Message]:
 
 def examined(
     messages: list[Message],
-    dialect: str,
+    dialect: RequestProtocol,
     config: ModelConfig,
     *,
     repair: Repair,
@@ -418,9 +419,10 @@ def _specs_of_json(tool: Mapping[str, object], place: int) -> Sequence[ToolSpec]
     return specs
 
 
-def _form_of(tool: Mapping[str, object]) -> str | None:
+def _form_of(tool: Mapping[str, object]) -> RequestProtocol | None:
     """Return the protocol in whose form a tool is written, None for the form of a ToolSpec."""
-    found = next((form for member, form in _FORMS.items() if member in tool), None)
+    fits: Iterator[RequestProtocol] = (form for member, form in _FORMS.items() if member in tool)
+    found = next(fits, None)
     if found is not None or "type" not in tool:
         return found
     return "openai-responses"

@@ -19,6 +19,7 @@ from typing import Final, Self, TypeAlias, cast
 
 from deltafold.contract.exceptions import MisuseError
 from deltafold.contract.log import LOGGER
+from deltafold.contract.names import ProtocolName, RequestProtocol
 from deltafold.models.environment import (
     address_from_environment,
     headers_from_environment,
@@ -75,7 +76,7 @@ class Caller:
     sdk: Sdk | None
     base_url: str = field(repr=False)
     headers: Mapping[str, str] = field(repr=False)
-    dialect: str
+    dialect: ProtocolName
     timeouts: Timeouts
     taps: tuple[Tap, ...] = field(repr=False)
     resend_lost: bool = True
@@ -163,7 +164,7 @@ class Clients:
     def __init__(
         self,
         vendor: Vendor,
-        dialect: str,
+        dialect: RequestProtocol,
         model: str,
         sdk: Sdk | None,
         key_headers: Callable[[str], Mapping[str, str]],
@@ -179,7 +180,7 @@ class Clients:
         max_connections: int,
     ) -> None:
         self._vendor = vendor
-        self._dialect = dialect
+        self._dialect: RequestProtocol = dialect
         self._model = model
         self._sdk = sdk
         self._key_headers = key_headers

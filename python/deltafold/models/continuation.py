@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Final, cast
 
 from deltafold.contract.exceptions import MisuseError
+from deltafold.contract.names import RequestProtocol
 from deltafold.contract.usage import sum_of_usage
 from deltafold.dialects import DIALECTS, Continuing
 from deltafold.dialects.model_table import find_model
@@ -37,7 +38,7 @@ class Continuable:
         through_sdk: whether an SDK sends the requests.
     """
 
-    dialect: str
+    dialect: RequestProtocol
     config: ModelConfig
     segment: str
     through_sdk: bool
@@ -92,13 +93,13 @@ def _obstacle_of(message: Message) -> str | None:
     return None
 
 
-def may_repeat(dialect: str) -> bool:
+def may_repeat(dialect: RequestProtocol) -> bool:
     """Return whether answers of a dialect may begin with the text that they continue."""
     row = DIALECTS.get(dialect)
     return row is not None and row.repeats
 
 
-def joined(partial: Message, dialect: str, rest: Message | None) -> Message:
+def joined(partial: Message, dialect: RequestProtocol, rest: Message | None) -> Message:
     """Make one message of an answer that broke off and of its rest, which is changed."""
     if rest is None:
         return partial.model_copy(deep=True)

@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from deltafold.contract.names import ProtocolName
 from deltafold.errors.mapper import ErrorMapper
 from deltafold.errors.model_error import ModelError
 from deltafold.message.messages import Message
@@ -40,7 +41,7 @@ class EndedChoice:
 
 async def every_choice(
     open_source: OpenAsync,
-    dialect: str,
+    dialect: ProtocolName,
     options: ChoicesOptions,
     mapper: ErrorMapper | None,
     redactor: Callable[[], Redactor],

@@ -70,9 +70,8 @@ def load_model(
         )
     given: dict[str, Any] = {**settings}
     arguments = {key: given.pop(key) for key in list(given) if key in _MODEL_ARGUMENTS}
-    model: Model[Any] = adapter(
-        {"model_id": model_id, **given}, vendor=vendor.name, markup=markup or None, **arguments
-    )
+    arguments["markup"] = markup or None
+    model: Model[Any] = adapter({"model_id": model_id, **given}, vendor=vendor.name, **arguments)
     return model
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeAlias, Unpack, cast
 
 from deltafold._core import Decoder, DeltaBatch, decode_body, detect_dialects
 from deltafold.contract.foreign_text import well_formed
+from deltafold.message import data_types
 from deltafold.streams.options import DecoderOptions
 
 WholeBody: TypeAlias = bytes | bytearray | memoryview | str
@@ -26,8 +27,8 @@ class Detection(NamedTuple):
         candidates: all possible dialects: the detected one, two that look alike, or none.
     """
 
-    dialect: str | None
-    candidates: tuple[str, ...]
+    dialect: "data_types.ProtocolName | None"
+    candidates: "tuple[data_types.ProtocolName, ...]"
 
 
 def whole_body(body: object, name: str = "body") -> bytes:
@@ -66,7 +67,7 @@ def detect(first_bytes: WholeBody, content_type: str | None = None) -> Detection
 
 def decode_response(
     body: WholeBody,
-    dialect: str | None = None,
+    dialect: "data_types.ProtocolName | None" = None,
     **options: Unpack[DecoderOptions],
 ) -> DeltaBatch:
     """Decode a whole response body: the deltas that a stream of the same answer gives.

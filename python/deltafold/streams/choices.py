@@ -11,6 +11,7 @@ from typing import Final, Unpack
 
 from deltafold._core import ChoicesDecoder, DeltaBatch, MessageAssembler, fold_body_choices
 from deltafold.errors.mapper import ErrorMapper
+from deltafold.message import data_types
 from deltafold.streams.bodies import WholeBody, whole_body
 from deltafold.streams.mistakes import is_misuse
 from deltafold.streams.options import ChoicesOptions
@@ -28,7 +29,10 @@ class ChoiceMessages:
     """The messages of the choices, while the chunks of a body arrive."""
 
     def __init__(
-        self, dialect: str | None, options: ChoicesOptions, mapper: ErrorMapper | None = None
+        self,
+        dialect: "data_types.ProtocolName | None",
+        options: ChoicesOptions,
+        mapper: ErrorMapper | None = None,
     ) -> None:
         self.decoder = ChoicesDecoder(dialect, **options)
         self.folded: dict[int, MessageAssembler] = {}
@@ -81,7 +85,7 @@ class ChoiceMessages:
 
 def fold_choices(
     body: WholeBody | Iterable[object],
-    dialect: str | None = None,
+    dialect: "data_types.ProtocolName | None" = None,
     **options: Unpack[ChoicesOptions],
 ) -> dict[int, MessageAssembler]:
     """Fold a whole body, its chunks, events or an SDK's stream, into every message.
@@ -134,7 +138,7 @@ def fold_choices(
 
 async def afold_choices(
     chunks: WholeBody | AsyncIterable[object] | Iterable[object],
-    dialect: str | None = None,
+    dialect: "data_types.ProtocolName | None" = None,
     **options: Unpack[ChoicesOptions],
 ) -> dict[int, MessageAssembler]:
     """Fold a whole body, or its asynchronous chunks, as `fold_choices()` does.

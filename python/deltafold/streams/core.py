@@ -179,7 +179,7 @@ class StreamCore:
 
     def __init__(
         self,
-        dialect: str | None,
+        dialect: "data_types.ProtocolName | None",
         error_mapper: ErrorMapper | None,
         options: DecoderOptions,
         call: CallContext,
@@ -426,7 +426,7 @@ class StreamCore:
         error.body = self._failure_body or (error.body and self.redactor.text(error.body))
         recent = self.recent
         if recent is not None and self._failure_body is None:
-            dialect, redacted = self.decoder.dialect, self.redactor.content
+            dialect, redacted = self.decoder.dialect or None, self.redactor.content
             excerpt = excerpts.excerpt_of(recent.read, recent.tail(), dialect, redacted)
             excerpts.explain(error, excerpt)
         error.__cause__ = self._cause_of(error)

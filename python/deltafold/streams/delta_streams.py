@@ -165,7 +165,7 @@ class DeltaStream(_Stream[Reader]):
     def __init__(
         self,
         origin: Callable[[], Source] | Iterator[bytes],
-        dialect: str | None,
+        dialect: "data_types.ProtocolName | None",
         *,
         error_mapper: ErrorMapper | None = None,
         tee: Tee | None = None,
@@ -249,7 +249,7 @@ class AsyncDeltaStream(_Stream[AsyncReader]):
     def __init__(
         self,
         open_source: Callable[[], Awaitable[AsyncSource]],
-        dialect: str | None,
+        dialect: "data_types.ProtocolName | None",
         *,
         error_mapper: ErrorMapper | None = None,
         tee: AsyncTee | None = None,
@@ -316,7 +316,7 @@ class AsyncDeltaStream(_Stream[AsyncReader]):
 
 def stream(
     response: object,
-    dialect: str | None = None,
+    dialect: "data_types.ProtocolName | None" = None,
     *,
     error_mapper: ErrorMapper | None = None,
     tee: Tee | None = None,
@@ -362,7 +362,7 @@ def stream(
 
 def astream(
     response: object,
-    dialect: str | None = None,
+    dialect: "data_types.ProtocolName | None" = None,
     *,
     error_mapper: ErrorMapper | None = None,
     tee: AsyncTee | None = None,

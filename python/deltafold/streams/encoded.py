@@ -234,7 +234,7 @@ def error_payload(error: ModelError) -> dict[str, object]:
 
 def encode_message(
     message: "data_types.Message | MessageAssembler",
-    target: str,
+    target: "data_types.TargetName",
     **options: Unpack[EncoderOptions],
 ) -> EncodedBody:
     """Write a finished message as the whole body that answers a request without streaming.
@@ -259,7 +259,7 @@ def encode_message(
 
 def encode_choices(
     messages: "Mapping[int, data_types.Message] | Mapping[int, MessageAssembler]",
-    target: str,
+    target: "data_types.TargetName",
     **options: Unpack[EncoderOptions],
 ) -> EncodedBody:
     """Write every answer of one response as one whole body (`n > 1`).
@@ -295,7 +295,11 @@ def _folded(message: "data_types.Message | MessageAssembler") -> MessageAssemble
 
 
 def encode_error(
-    error: ModelError, target: str, *, whole: bool = False, **options: Unpack[EncoderOptions]
+    error: ModelError,
+    target: "data_types.TargetName",
+    *,
+    whole: bool = False,
+    **options: Unpack[EncoderOptions],
 ) -> EncodedBody:
     """Write a failure as the HTTP error of a target.
 
@@ -331,8 +335,8 @@ def encode_error(
 
 def transcode_response(
     body: WholeBody,
-    source: str | Decoder | None,
-    target: str,
+    source: "data_types.ProtocolName | Decoder | None",
+    target: "data_types.TargetName",
     *,
     status: int = 200,
     headers: Mapping[str, str] | None = None,
@@ -363,7 +367,9 @@ def transcode_response(
     return _body(target, assembler, options)
 
 
-def _body(target: str, assembler: MessageAssembler, options: EncoderOptions) -> EncodedBody:
+def _body(
+    target: "data_types.TargetName", assembler: MessageAssembler, options: EncoderOptions
+) -> EncodedBody:
     encoded = encode_body(target, assembler, **options)
     if encoded is None:
         raise MisuseError(f"target: {target} has no whole bodies; encode a stream")
@@ -372,8 +378,8 @@ def _body(target: str, assembler: MessageAssembler, options: EncoderOptions) -> 
 
 def transcode(
     body: WholeBody,
-    source: str | Decoder | None,
-    target: str,
+    source: "data_types.ProtocolName | Decoder | None",
+    target: "data_types.TargetName",
     **options: Unpack[EncoderOptions],
 ) -> bytes:
     """Transcode a recorded stream into the stream of another protocol.
@@ -389,8 +395,8 @@ def transcode(
 
 def transcode_chunks(
     chunks: Iterable[bytes],
-    source: "str | Decoder | Transcoder | None",
-    target: str | None = None,
+    source: "data_types.ProtocolName | Decoder | Transcoder | None",
+    target: "data_types.TargetName | None" = None,
     *,
     error_mapper: ErrorMapper | None = None,
     **options: Unpack[EncoderOptions],
@@ -439,8 +445,8 @@ def _chunks(
 
 def atranscode_chunks(
     chunks: AsyncIterable[bytes] | Iterable[bytes],
-    source: "str | Decoder | Transcoder | None",
-    target: str | None = None,
+    source: "data_types.ProtocolName | Decoder | Transcoder | None",
+    target: "data_types.TargetName | None" = None,
     *,
     keep_alive: float | None = None,
     error_mapper: ErrorMapper | None = None,
@@ -511,7 +517,9 @@ async def _as_async(chunks: AsyncIterable[bytes] | Iterable[bytes]) -> AsyncIter
 
 
 def _transcoder(
-    source: "str | Decoder | Transcoder | None", target: str | None, options: EncoderOptions
+    source: "data_types.ProtocolName | Decoder | Transcoder | None",
+    target: "data_types.TargetName | None",
+    options: EncoderOptions,
 ) -> Transcoder:
     if isinstance(source, Transcoder):
         if target is not None or options:

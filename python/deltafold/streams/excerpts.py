@@ -16,6 +16,7 @@ from deltafold._core import Decoder, event_ends
 from deltafold.contract.foreign_text import printable
 from deltafold.contract.kinds import DeltaKind
 from deltafold.errors.model_error import ModelError
+from deltafold.message import data_types
 
 _ANY: Final = "openai-chat"  # where every protocol has the same events
 _MOST_EVENTS: Final = 3
@@ -63,7 +64,10 @@ class RecentBytes:
 
 
 def excerpt_of(
-    read: int, tail: bytes, dialect: str, redacted: Callable[[bytes], bytes] = bytes
+    read: int,
+    tail: bytes,
+    dialect: "data_types.ProtocolName | None",
+    redacted: Callable[[bytes], bytes] = bytes,
 ) -> str | None:
     r"""Return the last events before a failure; None if nothing was read.
 
@@ -76,7 +80,7 @@ def excerpt_of(
     Args:
         read: number of bytes that were read.
         tail: the last of them.
-        dialect: the protocol of the body, "" if the body did not tell it.
+        dialect: the protocol of the body, None if the body did not tell it.
         redacted: takes the secrets out of bytes.
     """
     dialect = dialect or _ANY
@@ -121,7 +125,7 @@ Elsewhere excerpts are not made, because logs keep tracebacks, and events hold w
 """
 
 
-def _events(tail: bytes, start: int, dialect: str) -> list[_Event]:
+def _events(tail: bytes, start: int, dialect: "data_types.ProtocolName") -> list[_Event]:
     """Return the events in the last bytes, which begin at an offset."""
     if not tail:
         return []
@@ -132,7 +136,7 @@ def _events(tail: bytes, start: int, dialect: str) -> list[_Event]:
     return [_Event(start + begin, tail[begin:end]) for begin, end in zip(starts, ends, strict=True)]
 
 
-def _fails(event: bytes, dialect: str) -> bool:
+def _fails(event: bytes, dialect: "data_types.ProtocolName") -> bool:
     """Return whether an event is an error by itself."""
     return any(delta.kind is DeltaKind.ERROR for delta in Decoder(dialect).feed(event))
 

@@ -33,7 +33,7 @@ _EXCERPT_BYTES: Final = 8192
 
 def fold(
     body: WholeBody | Iterable[object],
-    dialect: str | None = None,
+    dialect: "data_types.ProtocolName | None" = None,
     **options: Unpack[DecoderOptions],
 ) -> "data_types.Message":
     """Fold a whole body, its chunks, or its events as `stream` takes them, into the message.
@@ -73,7 +73,7 @@ def fold(
         return opened.final_message()
 
 
-def _explain(error: ModelError, body: bytes, dialect: str | None) -> None:
+def _explain(error: ModelError, body: bytes, dialect: "data_types.ProtocolName | None") -> None:
     """Give an error the last events of a body up to the one that ends it."""
     if not excerpts.IS_WATCHED:
         return
@@ -81,7 +81,7 @@ def _explain(error: ModelError, body: bytes, dialect: str | None) -> None:
         told = Decoder()
         told.feed(body)
         told.close()
-        dialect = told.dialect
+        dialect = cast("data_types.ProtocolName", told.dialect)  # `close` raises for none
     decoder, start = Decoder(dialect), 0
     for end in [*event_ends(body, dialect), len(body)]:
         decoder.feed(body[start:end])
@@ -94,7 +94,7 @@ def _explain(error: ModelError, body: bytes, dialect: str | None) -> None:
 
 def fold_many(
     bodies: Iterable[WholeBody],
-    dialect: str | None = None,
+    dialect: "data_types.ProtocolName | None" = None,
     threads: int | None = None,
     **options: Unpack[DecoderOptions],
 ) -> list[MessageAssembler]:
@@ -130,7 +130,7 @@ def fold_many(
 
 async def afold(
     chunks: WholeBody | AsyncIterable[object] | Iterable[object],
-    dialect: str | None = None,
+    dialect: "data_types.ProtocolName | None" = None,
     **options: Unpack[DecoderOptions],
 ) -> "data_types.Message":
     """Fold a whole body, or asynchronous chunks or events, into the message; raises as `fold()`.

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Literal, TypedDict
 
 from deltafold._core import Limits
+from deltafold.message import data_types
 
 
 class ChoicesOptions(TypedDict, total=False):
@@ -16,7 +17,7 @@ class ChoicesOptions(TypedDict, total=False):
     status: int
     headers: Mapping[str, str] | None
     tools: Iterable[object] | None
-    markup: str | None
+    markup: "data_types.MarkupName | None"
     starts_in_thinking: bool
     tool_names: Mapping[str, str] | None
     provider_raw: bool

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, Literal, TypeAlias, cast
 
 from deltafold._core import MessageAssembler
+from deltafold.message import data_types
 from deltafold.streams.delta_streams import AsyncDeltaStream, DeltaStream
 from deltafold.streams.outputs import WRAPPED, Output, P, T
 from deltafold.transports.sources import AsyncSource, Source
@@ -102,7 +103,7 @@ class OutputStream(_Outputs[T, P], DeltaStream, Generic[T, P]):
         self,
         expected: Expected[T, P],
         origin: Callable[[], Source] | Iterator[bytes],
-        dialect: str,
+        dialect: "data_types.ProtocolName",
         **settings: Any,  # noqa: ANN401 - those of `DeltaStream`
     ) -> None:
         super().__init__(origin, dialect, **settings)
@@ -136,7 +137,7 @@ class AsyncOutputStream(_Outputs[T, P], AsyncDeltaStream, Generic[T, P]):
         self,
         expected: Expected[T, P],
         open_source: Callable[[], Awaitable[AsyncSource]],
-        dialect: str,
+        dialect: "data_types.ProtocolName",
         **settings: Any,  # noqa: ANN401 - those of `AsyncDeltaStream`
     ) -> None:
         super().__init__(open_source, dialect, **settings)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, ClassVar, Generic, NoReturn, Self, TypeAlias, 
 
 from deltafold._core import OVER, DeltaBatch
 from deltafold.errors.mapper import ErrorMapper
+from deltafold.message import data_types
 from deltafold.message.notebook import display_live
 from deltafold.streams import excerpts
 from deltafold.streams.core import (
@@ -68,7 +69,7 @@ class _Reader(StreamCore, Generic[SourceT]):
 
     def __init__(
         self,
-        dialect: str | None,
+        dialect: "data_types.ProtocolName | None",
         error_mapper: ErrorMapper | None,
         options: DecoderOptions,
         call: CallContext | None,
@@ -176,7 +177,7 @@ class Reader(_Reader[Source]):
     def __init__(
         self,
         origin: Callable[[], Source] | Iterator[bytes],
-        dialect: str | None,
+        dialect: "data_types.ProtocolName | None",
         *,
         error_mapper: ErrorMapper | None,
         tee: Tee | None,
@@ -328,7 +329,7 @@ class AsyncReader(_Reader[AsyncSource]):
     def __init__(
         self,
         open_source: Callable[[], Awaitable[AsyncSource]],
-        dialect: str | None,
+        dialect: "data_types.ProtocolName | None",
         *,
         error_mapper: ErrorMapper | None,
         tee: AsyncTee | None,

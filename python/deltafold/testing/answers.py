@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 
 from deltafold._core import Encoder, MessageDelta, dialect_names, target_names
 from deltafold.contract.exceptions import MisuseError
+from deltafold.contract.names import WrittenProtocol
 from deltafold.testing.recording import Recording
 
 ScriptedCall: TypeAlias = tuple[str, str, Mapping[str, object]]
@@ -30,7 +31,7 @@ _NAMES: Final = {
 
 
 def answer(
-    dialect: str,
+    dialect: WrittenProtocol,
     *content: str | ScriptedCall,
     input_tokens: int = 50,
     output_tokens: int = 20,

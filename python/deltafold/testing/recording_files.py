@@ -11,6 +11,7 @@ from typing import Final
 
 from deltafold._core import dialect_content_type, dialect_names
 from deltafold.contract.exceptions import MisuseError
+from deltafold.contract.names import ProtocolName
 from deltafold.streams.bodies import detect
 from deltafold.testing.recording import Recording
 
@@ -21,8 +22,8 @@ _SSE: Final = "text/event-stream"
 
 
 def open_recording(
-    content: bytes, name: str, dialect: str | None = None, *, advice: str
-) -> tuple[str, Recording]:
+    content: bytes, name: str, dialect: ProtocolName | None = None, *, advice: str
+) -> tuple[ProtocolName, Recording]:
     """Return the dialect and the recording of a file.
 
     A body has no times: an SSE body becomes one piece per event, any other body one piece.
@@ -37,7 +38,9 @@ def open_recording(
         MisuseError: the file is a recording that cannot be read, or its dialect is not known.
     """
     named = PurePath(name).name.partition(".")[0]
-    known = dialect or (named if named in dialect_names() else None)
+    known: ProtocolName | None = dialect or next(
+        (name for name in dialect_names() if name == named), None
+    )
     if content.startswith(HEAD):
         try:
             recording = Recording.from_bytes(content, name)
@@ -53,7 +56,7 @@ def open_recording(
     return known, Recording.of(content, content_type=content_type)
 
 
-def _detected(body: bytes, content_type: str | None, name: str, advice: str) -> str:
+def _detected(body: bytes, content_type: str | None, name: str, advice: str) -> ProtocolName:
     found = detect(body, content_type)
     if found.dialect is not None:
         return found.dialect

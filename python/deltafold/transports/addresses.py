@@ -8,13 +8,16 @@ of mistralai speaks the protocol of its author at any host.
 
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 from urllib.parse import urlsplit
 
 from deltafold.transports.event_streams import event_stream_body
 from deltafold.transports.responses import http_response
 
-_DIALECTS: Final[Mapping[str, str]] = {
+if TYPE_CHECKING:
+    from deltafold.contract.names import ProtocolName
+
+_DIALECTS: Final[Mapping[str, "ProtocolName"]] = {
     "*.mistral.ai/*/chat/completions": "mistral",
     "*.mistral.ai/*/agents/completions": "mistral",
     "*.mistral.ai/*/fim/completions": "mistral",
@@ -42,7 +45,7 @@ Sources: the references of the APIs, as `docs/protocols` has them.
 _HOST_OF_MISTRAL: Final = "api.mistral.ai"
 
 
-def dialect_of_address(response: object) -> str | None:
+def dialect_of_address(response: object) -> "ProtocolName | None":
     """Return the dialect of a response; None if its address is not known or tells none."""
     events = event_stream_body(response)
     if events is not None:

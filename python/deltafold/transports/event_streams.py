@@ -9,11 +9,14 @@ refused from which an event was read.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from deltafold.contract.exceptions import MisuseError
 from deltafold.contract.kinds import json_object
 from deltafold.transports.headers import header_text
+
+if TYPE_CHECKING:
+    from deltafold.contract.names import ProtocolName
 
 _MODULES: Final = frozenset({"botocore.eventstream", "aiobotocore.eventstream"})
 _MEMBERS: Final = ("stream", "body")
@@ -22,7 +25,7 @@ _MEMBERS: Final = ("stream", "body")
 Source: the service description of bedrock-runtime in botocore 1.43.
 """
 _FACTS: Final = "ResponseMetadata"
-_OPERATIONS: Final[Mapping[str, str]] = {
+_OPERATIONS: Final[Mapping[str, "ProtocolName"]] = {
     "ConverseStream": "bedrock-converse",
     "InvokeModelWithResponseStream": "bedrock-invoke",
 }
@@ -45,7 +48,7 @@ class EventStreamBody(NamedTuple):
     close: Callable[[], object]
     status: int
     headers: Mapping[str, str]
-    dialect: str | None
+    dialect: "ProtocolName | None"
     is_awaited: bool
 
 

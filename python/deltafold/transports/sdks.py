@@ -28,6 +28,8 @@ from deltafold.transports.sources import AsyncSource, Source
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager, AbstractContextManager
 
+    from deltafold.contract.names import ProtocolName
+
 
 T = TypeVar("T")
 
@@ -64,7 +66,7 @@ class Sdk(Protocol):
         """Return the kinds of calls that a client supports; none if it is not of this SDK."""
         ...
 
-    def dialect(self, client: object, dialect: str) -> str:
+    def dialect(self, client: object, dialect: "ProtocolName") -> "ProtocolName":
         """Return the dialect of a client's responses to requests in `dialect`."""
         ...
 
@@ -122,7 +124,7 @@ class GeneratedSdk:
     clients: tuple[str, str]
     resource: tuple[str, ...]
     named: tuple[str, ...]
-    dialects: Mapping[str, str] = field(default_factory=dict[str, str])
+    dialects: "Mapping[str, ProtocolName]" = field(default_factory=dict[str, "ProtocolName"])
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     members: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
 
@@ -135,10 +137,11 @@ class GeneratedSdk:
         found: list[ClientKind] = [_CLIENT_BASES[name] for name in names if name in _CLIENT_BASES]
         return frozenset(found)
 
-    def dialect(self, client: object, dialect: str) -> str:
+    def dialect(self, client: object, dialect: "ProtocolName") -> "ProtocolName":
         """Return the dialect of a client's responses."""
         names = (base.__name__ for base in type(client).__mro__)
-        return next((self.dialects[name] for name in names if name in self.dialects), dialect)
+        named = next((name for name in names if name in self.dialects), None)
+        return dialect if named is None else self.dialects[named]
 
     def open(self, client: object, request: PreparedRequest) -> Source:
         """Send a request through the SDK's streaming response."""
@@ -240,7 +243,7 @@ class MistralSdk:
         )
         return _BOTH if mine else _NEITHER
 
-    def dialect(self, client: object, dialect: str) -> str:  # noqa: ARG002 - one service, one dialect
+    def dialect(self, client: object, dialect: "ProtocolName") -> "ProtocolName":  # noqa: ARG002 - one service, one dialect
         """Return the dialect of a client's responses."""
         return dialect
 
@@ -301,7 +304,7 @@ class BedrockSdk:
         kind: ClientKind = "asynchronous" if "AioBaseClient" in names else "synchronous"
         return frozenset((kind,))
 
-    def dialect(self, client: object, dialect: str) -> str:  # noqa: ARG002 - one service, one dialect
+    def dialect(self, client: object, dialect: "ProtocolName") -> "ProtocolName":  # noqa: ARG002 - one service, one dialect
         """Return the dialect of a client's responses."""
         return dialect
 

@@ -20,6 +20,7 @@ from openai.types.chat import ChatCompletionChunk
 from openai.types.responses import ResponseStreamEvent
 
 import deltafold
+from any_name import AnyName
 
 COUNTED: Final = Counter[str]()
 """Streams, objects, and the codes of the errors in which answers ended."""
@@ -27,7 +28,7 @@ COUNTED: Final = Counter[str]()
 _HOLDS: Final = "_folded_by_the_check"
 
 
-def folded(objects: Iterable[Any], dialect: str) -> Iterator[Any]:
+def folded(objects: Iterable[Any], dialect: AnyName) -> Iterator[Any]:
     """Yield the objects of a stream, each after it was folded."""
     passed, texts = deque[Any](), list[str]()
     with deltafold.stream(objects, dialect, tee=passed.append) as stream:
@@ -40,7 +41,7 @@ def folded(objects: Iterable[Any], dialect: str) -> Iterator[Any]:
         _hold(_ending(stream), texts)
 
 
-async def afolded(objects: AsyncIterable[Any], dialect: str) -> AsyncIterator[Any]:
+async def afolded(objects: AsyncIterable[Any], dialect: AnyName) -> AsyncIterator[Any]:
     """Yield the objects of an asynchronous stream, each after it was folded."""
     passed, texts = deque[Any](), list[str]()
 

@@ -36,6 +36,7 @@ CALL: Final[dict[str, object]] = {
     "name": "tide",
     "arguments": {"place": "Brest"},
 }
+TOY: Final[Any] = "toy"  # no name of the protocols that type checkers know
 BODY: Final = _lines(
     HELLO,
     {"toy": "say", "text": "Let me "},
@@ -52,7 +53,7 @@ FAILED: Final = _lines(
 
 def dialect() -> None:
     """Detect, decode, render, parse and call the toy dialect."""
-    assert detect(BODY).dialect == "toy", detect(BODY)
+    assert detect(BODY).dialect == TOY, detect(BODY)
     _decode()
     _render()
     _call("toy/toy-1", "/toy/talk", Recording.of(BODY, content_type="application/x-ndjson"))
@@ -63,7 +64,7 @@ def dialect() -> None:
 
 
 def _decode() -> None:
-    whole = fold(BODY, "toy")
+    whole = fold(BODY, TOY)
     call = whole.parts[1]
     assert whole.text == "Let me s\u00e9e.", whole
     assert isinstance(call, ToolCallPart)
@@ -73,11 +74,11 @@ def _decode() -> None:
     assert (usage.input_tokens, usage.output_tokens) == (5, 7), usage
     assert whole.meta.finish_reason == "tool_calls", whole.meta
     for cut in range(len(BODY) + 1):
-        found = fold([BODY[:cut], BODY[cut:]], "toy", run_id=whole.run_id)
+        found = fold([BODY[:cut], BODY[cut:]], TOY, run_id=whole.run_id)
         assert found.parts == whole.parts, cut
         assert found.meta.usage == whole.meta.usage, cut
     with pytest.raises(ModelError, match=r"Come back at seven\.") as failed:
-        fold(FAILED, "toy")
+        fold(FAILED, TOY)
     partial = failed.value.partial_message
     assert (failed.value.code, partial and partial.text) == ("overloaded", "Let"), failed.value
 
@@ -85,11 +86,11 @@ def _decode() -> None:
 def _render() -> None:
     row = dialect_of("toy")
     config = row.config_class(model_id="toy-1", temperature=0.5, max_tokens=9)
-    said = fold(BODY, "toy")
+    said = fold(BODY, TOY)
     result = Message.tool_result("c1", "17:42")
     rendered = row.render([Message.user("When?"), said, result], [], config)
     assert (rendered.body["heat"], rendered.body["limit"]) == (0.5, 9), rendered.body
-    parsed = parse_request(rendered.body, "toy")
+    parsed = parse_request(rendered.body, TOY)
     again = row.config_class.model_validate(parsed.config)
     assert again == config, again
     assert [message.role for message in parsed.messages] == ["user", "assistant", "tool"]

@@ -19,6 +19,7 @@ from typing import Final, TypeAlias
 from uuid import UUID
 
 from deltafold.contract.exceptions import MisuseError
+from deltafold.contract.names import RequestProtocol
 from deltafold.conversation.context.plan import (
     Levels,
     Plan,
@@ -78,7 +79,7 @@ class ContextInput:
     token_budget: int | None = None
     count_tokens: CountTokens = estimate_tokens
     tools: Sequence[Tool | ToolSpec] = ()
-    dialect: str | None = None
+    dialect: RequestProtocol | None = None
     model_id: str = ""
 
 

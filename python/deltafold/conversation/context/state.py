@@ -15,6 +15,7 @@ from typing import Final, Self
 from uuid import UUID
 
 from deltafold.contract.exceptions import MisuseError
+from deltafold.contract.names import RequestProtocol
 from deltafold.conversation.context.widgets import (
     MemoryNotebookWidget,
     RestorableWidget,
@@ -274,7 +275,11 @@ class AgentState:
         return [SystemInstructionMessage(entry.instruction, entry.timestamp)]
 
     def messages_for(
-        self, dialect: str, *, model_id: str | None = None, policy: RepairPolicy | None = None
+        self,
+        dialect: RequestProtocol,
+        *,
+        model_id: str | None = None,
+        policy: RepairPolicy | None = None,
     ) -> tuple[list[Message], Report]:
         """Return the live context as messages for a provider, and a report of the repairs.
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from deltafold.contract.exceptions import MisuseError
+from deltafold.contract.names import RequestProtocol
 from deltafold.conversation.context.image_size import HEAD_BYTES, image_size
 from deltafold.dialects.media import Source, source_of
 from deltafold.dialects.reasoning import claude_version
@@ -83,7 +84,7 @@ class TokenCounter:
     """
 
     count_text: CountTokens = estimate_tokens
-    dialect: str | None = None
+    dialect: RequestProtocol | None = None
     model_id: str = ""
 
     def message(self, message: Message) -> int:

@@ -9,6 +9,7 @@ Source: docs/blueprint.md#session.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Self
 
+from deltafold.contract.names import RequestProtocol
 from deltafold.conversation.history.entries import HistoryEntry, StoredEntry
 from deltafold.conversation.history.log import Clock, ConversationLog, SessionError
 from deltafold.conversation.history.projection import recorded_messages
@@ -113,7 +114,11 @@ class Session:
         self.log.append(StoredEntry(data=entry))
 
     def messages_for(
-        self, dialect: str, *, model_id: str | None = None, policy: RepairPolicy | None = None
+        self,
+        dialect: RequestProtocol,
+        *,
+        model_id: str | None = None,
+        policy: RepairPolicy | None = None,
     ) -> tuple[list[Message], Report]:
         """Return the messages in a form that a provider accepts, and a report of the repairs.
 

@@ -13,6 +13,7 @@ from typing import Final, TypeVar, cast
 
 from deltafold.contract.call_arguments import parse_arguments
 from deltafold.contract.exceptions import DeltafoldError
+from deltafold.contract.names import MarkupName
 from deltafold.conversation.history.frozen import thawed
 from deltafold.conversation.history.tool_calls import ToolCallRequest
 from deltafold.dialects import DIALECTS
@@ -209,13 +210,13 @@ def parse_tool_call(
     value: Mapping[str, object] | None = parsed.value
     error = parsed.error
     if value is None and markup in _MARKUP_CALLS:
-        value = _in_markup(markup, tool_name, raw_arguments, tools)
+        value = _in_markup(cast("MarkupName", markup), tool_name, raw_arguments, tools)
         error = f"not JSON, and not arguments of {markup}" if value is None else None
     return ToolCallRequest(tool_name, tool_call_id, raw_arguments, value, error, parsed.warning)
 
 
 def _in_markup(
-    markup: str, tool_name: str, raw: str, tools: Iterable[object] | None
+    markup: MarkupName, tool_name: str, raw: str, tools: Iterable[object] | None
 ) -> Mapping[str, object] | None:
     """Decode the call around the arguments as the text of a model."""
     text = _MARKUP_CALLS[markup].format(name=tool_name, raw=raw)

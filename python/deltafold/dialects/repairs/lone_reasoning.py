@@ -10,6 +10,7 @@ item"; recordings, in which answers without an id follow reasoning without an id
 from collections.abc import Mapping, Sequence
 
 from deltafold.contract.kinds import json_object
+from deltafold.contract.names import RequestProtocol
 from deltafold.dialects.acceptance import answer_needs_its_id
 from deltafold.dialects.model_names import is_state_of
 from deltafold.dialects.repairs.left_out_media import stand_in
@@ -25,7 +26,7 @@ from deltafold.message.messages import (
 
 
 def followers(
-    speakers: Sequence[Turn], dialect: str, model_id: str | None
+    speakers: Sequence[Turn], dialect: RequestProtocol, model_id: str | None
 ) -> list[MessagePart | None]:
     """Return, for each of neighbouring turns, the first item of the provider in a later one."""
     found: list[MessagePart | None] = []
@@ -46,7 +47,7 @@ def with_followers(
     parts: Sequence[MessagePart],
     following: MessagePart | None,
     *,
-    dialect: str,
+    dialect: RequestProtocol,
     model_id: str | None,
 ) -> list[MessagePart]:
     """Return the parts without the reasoning that no item follows.
@@ -76,7 +77,7 @@ def with_followers(
     return kept[::-1]
 
 
-def _as_sent(part: MessagePart, dialect: str, model_id: str | None) -> MessagePart:
+def _as_sent(part: MessagePart, dialect: RequestProtocol, model_id: str | None) -> MessagePart:
     """Return the text that stands for a file which is not sent, any other part as it is."""
     if not isinstance(part, ImagePart | FileRefPart):
         return part
@@ -94,7 +95,7 @@ def _without_id(part: ThinkingPart) -> ThinkingPart | None:
     return part.model_copy(update={"provider_state": state})
 
 
-def _is_foreign(piece: Piece, dialect: str) -> bool:
+def _is_foreign(piece: Piece, dialect: RequestProtocol) -> bool:
     return isinstance(piece.part, ProviderPart) and piece.part.dialect != dialect
 
 
@@ -103,7 +104,7 @@ def _item(part: MessagePart) -> Mapping[str, object]:
     return json_object((part.provider_state or {}).get("data")) or {}
 
 
-def _lost_id(part: MessagePart, dialect: str, model_id: str | None) -> bool:
+def _lost_id(part: MessagePart, dialect: RequestProtocol, model_id: str | None) -> bool:
     """Return whether an answer is sent without the id of its item, as the renderer does it."""
     if isinstance(part, ProviderPart):
         return part.dialect != dialect

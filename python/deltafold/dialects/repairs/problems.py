@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Final
 
 from deltafold.contract.exceptions import DeltafoldError
+from deltafold.contract.names import RequestProtocol
 from deltafold.dialects import DIALECTS, Rule
 from deltafold.dialects.acceptance import OF_CLAUDE
 
@@ -120,7 +121,7 @@ class Report:
     (True, 'openai-chat')
     """
 
-    dialect: str
+    dialect: RequestProtocol
     problems: tuple[Problem, ...]
 
     @property

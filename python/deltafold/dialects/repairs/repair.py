@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final, Literal, cast
 
+from deltafold.contract.names import RequestProtocol
 from deltafold.dialects import dialect_of
 from deltafold.dialects.acceptance import (
     BLANK_TEXT_PARTS_THINKING,
@@ -101,7 +102,9 @@ class RepairPolicy:
     thinking: Literal["drop", "text", "keep"] = "drop"
 
 
-def check(messages: Sequence[Message], dialect: str, *, model_id: str | None = None) -> Report:
+def check(
+    messages: Sequence[Message], dialect: RequestProtocol, *, model_id: str | None = None
+) -> Report:
     """Find everything for which a provider would refuse a history.
 
     >>> from deltafold import Message, ToolCallPart
@@ -124,7 +127,7 @@ def check(messages: Sequence[Message], dialect: str, *, model_id: str | None = N
 
 def repair(
     messages: Sequence[Message],
-    dialect: str,
+    dialect: RequestProtocol,
     policy: RepairPolicy | None = None,
     *,
     model_id: str | None = None,
@@ -149,14 +152,16 @@ def repair(
 
 
 @cache
-def _clean(dialect: str) -> Report:
+def _clean(dialect: RequestProtocol) -> Report:
     return Report(dialect_of(dialect).name, ())
 
 
 class _Mender:
-    def __init__(self, dialect: str, policy: RepairPolicy, model_id: str | None) -> None:
+    def __init__(
+        self, dialect: RequestProtocol, policy: RepairPolicy, model_id: str | None
+    ) -> None:
         self.problems: list[Problem] = []
-        self._dialect = dialect
+        self._dialect: RequestProtocol = dialect
         self._policy = policy
         self._model_id = model_id
         self._item_calls: set[str] = set()

@@ -184,6 +184,11 @@ def source_of(response: object) -> Source:
         MisuseError: the body can only be awaited, was read in part, or is not opened yet.
         TypeError: the object holds no bytes.
     """
+    if type(response).__module__ in _HTTPX and _is_sync_body(response):
+        # Most responses are of httpx, and none of the other forms.
+        refuse_begun(response, "stream")
+        if _offers(response, "__iter__"):
+            return _source_of_sync_httpx(response)
     events = event_stream_body(response)
     if events is not None:
         if events.is_awaited:
@@ -248,6 +253,10 @@ def async_source_of(response: object) -> AsyncSource:
         MisuseError: the body can only be read by blocking, was read in part, or is not opened yet.
         TypeError: the object does not yield bytes.
     """
+    if type(response).__module__ in _HTTPX and _is_async_body(response):
+        refuse_begun(response, "astream")
+        if _offers(response, "__aiter__"):
+            return source_of_httpx(response)
     events = event_stream_body(response)
     if events is not None:
         if not events.is_awaited:

@@ -36,6 +36,7 @@ _NAMES = {
         "markup_names",
         "target_names",
     ),
+    "deltafold.captures": ("Captured", "read_capture"),
     "deltafold.contract.exceptions": (
         "ContractError",
         "DeltafoldError",
@@ -114,6 +115,7 @@ _NAMES = {
 _SUBMODULES = (
     "arrow",
     "blocks",
+    "captures",
     "compat",
     "contract",
     "conversation",

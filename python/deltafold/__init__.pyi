@@ -68,6 +68,12 @@ from deltafold._core import (
 from deltafold._core import (
     target_names as target_names,
 )
+from deltafold.captures import (
+    Captured as Captured,
+)
+from deltafold.captures import (
+    read_capture as read_capture,
+)
 from deltafold.contract.exceptions import (
     ContractError as ContractError,
 )
@@ -317,6 +323,7 @@ __all__: list[str] = [
     "AsyncOutputStream",
     "CacheConfig",
     "Capability",
+    "Captured",
     "ChoicesDecoder",
     "ChoicesEncoder",
     "ContractError",
@@ -407,6 +414,7 @@ __all__: list[str] = [
     "migrate_config",
     "otel",
     "parse_request",
+    "read_capture",
     "render_messages",
     "rollouts",
     "stream",

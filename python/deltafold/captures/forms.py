@@ -69,7 +69,8 @@ def begin(reader: BufferedReader, name: str, column: str | None = None) -> tuple
         pieces.append(piece)
         size += len(piece)
         # A line may tell the form; else each look is at twice the bytes, for a linear cost.
-        if not piece or b"\n" in piece or size >= 2 * looked:
+        has_line = b"\n" in piece and size < _ENOUGH
+        if not piece or has_line or size >= 2 * looked:
             head = b"".join(pieces)
             pieces, looked = [head], size
             form = form_of(head, name, is_whole=not piece, column=column)

@@ -38,7 +38,7 @@ _AMOUNT_OF_DATA: Final = re.compile(rb"[{}] \[[0-9]+ bytes data\]\r?\n")
 _NOTE: Final = re.compile(
     rb"\* (?:Connection #[0-9]|[Cc]losing connection|shutting down|transfer closed|HTTP/[23] stream"
     rb"|Recv failure|OpenSSL|Operation timed out|Failed|Leftovers|TLSv1|Illegal or missing)"
-    rb"[^\n\"{}]*\n"
+    rb"[^\n\"{}]{0,300}\n"
 )
 _CURL_ERROR: Final = re.compile(rb"curl: \([0-9]{1,3}\) [^\n\"]*\n?\Z")
 _TRACE_BEGIN: Final = re.compile(rb"(?:[*<>{}] |[<>]\r?\n| +% Total |Note: |Warning: )")
@@ -122,7 +122,7 @@ def responses_of(trace: bytes) -> list[Response]:
     Raises:
         ValueError: there is no response, or its content encoding is damaged.
     """
-    for noise in (_METER_HEAD, _METER, _AMOUNT_OF_DATA, _NOTE):
+    for noise in (_METER_HEAD, _METER, _AMOUNT_OF_DATA):
         trace = noise.sub(b"", trace)
     found = list(_split(trace))
     if not found:
@@ -158,7 +158,8 @@ def _split(trace: bytes) -> Iterator[Response]:
             else:
                 is_head = False
         elif not line.startswith(b"* "):
-            body.append(line)
+            note = _NOTE.search(line)
+            body.append(line if note is None else line[: note.start()])
     if response is not None:
         yield _with_body(response, body)
     elif body and has_head(body[0]):

@@ -3,7 +3,7 @@
 In: a parsed value.  Out: the members that hold bodies, in their order, and the path of each.
 
 Laws: a text is a body if its own first event tells a protocol. An object or a list is one if no
-text is. The number of values is bounded.
+text is. The message of an error is none. The number of values is bounded.
 """
 
 import json
@@ -23,7 +23,9 @@ ELEMENT: Final = "[]"
 
 _MAX_VALUES: Final = 1_000_000
 _MAX_OBJECT_DEPTH: Final = 6
-_BEGIN: Final = re.compile(r"\s*(?:(?:data|event|id|retry)?:|[{\[]|HTTP/[0-9])")
+_BEGIN: Final = re.compile(r"\ufeff?\s*(?:(?:data|event|id|retry)?:|[{\[]|HTTP/[0-9])")
+_LOGS: Final = {("log",), ("MESSAGE",)}
+"""The lines of the json-file driver of Docker, and of `journalctl -o json`."""
 _LINE: Final = re.compile(r"(?:data|event|id|retry)?:[^\n]*\n?\Z")
 
 
@@ -59,9 +61,11 @@ def is_body(value: object) -> bool:
     return value.startswith("HTTP/") or detect(value[: 64 << 10]).dialect is not None
 
 
-def is_line_of_stream(value: object) -> bool:
-    """Return whether a text is one line of server-sent events, without the line that ends one."""
-    return isinstance(value, str) and _LINE.match(value) is not None
+def is_line_of_log(value: object, path: Path) -> bool:
+    """Return whether a text is one line of a body that was written to a log line by line."""
+    if not isinstance(value, str):
+        return False
+    return _LINE.match(value) is not None or (path in _LOGS and "\n" not in value.rstrip("\n"))
 
 
 def path_of(column: str, value: object) -> Path:
@@ -78,7 +82,9 @@ def found_path(value: object, name: str) -> Path | None:
     Raises:
         MisuseError: members of several paths do.
     """
-    paths = dict.fromkeys(path for path, one in _walk(value, name) if is_body(one))
+    paths = dict.fromkeys(
+        path for path, one in _walk(value, name) if is_body(one) and path[:1] != ("error",)
+    )
     if not paths:
         paths = dict.fromkeys(
             path
@@ -87,6 +93,10 @@ def found_path(value: object, name: str) -> Path | None:
             and isinstance(one, dict | list)
             and is_body(json.dumps(one))
         )
+        # The events inside of a list of events fit too.
+        paths = {
+            path: None for path in paths if not any(path[:at] in paths for at in range(len(path)))
+        }
     if len(paths) > 1:
         listed = ", ".join(sorted(map(shown, paths)))
         raise MisuseError(f"{name}: several columns hold bodies: {listed}; name one with --column")

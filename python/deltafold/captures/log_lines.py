@@ -21,8 +21,8 @@ _BEFORE: Final = rb"^([^\n{\"]{1,256}?[\s|\]:>])"
 _EVENT: Final = re.compile(
     _BEFORE + rb"(?:data: ?(?:[{\"]|\[DONE)|event: ?[\w.-]+[ \r]*$)", re.MULTILINE
 )
-_JSON: Final = re.compile(_BEFORE + rb"\{\"", re.MULTILINE)
-_OF_STREAM: Final = re.compile(rb"(?:data|event|id|retry)?:|\{\"")
+_JSON: Final = re.compile(_BEFORE + rb"\[?\{(?:\"|[ \r]*$)", re.MULTILINE)
+_OF_STREAM: Final = re.compile(rb"(?:data|event|id|retry|error)?:|\[?\{|[\]}]")
 _PLAIN: Final = re.compile(rb"(?:data|event|id|retry)?:")
 
 _PIECE: Final = re.compile(

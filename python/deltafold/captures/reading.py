@@ -11,12 +11,12 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from io import BufferedReader, BytesIO
+from io import BufferedReader, BytesIO, FileIO
 from itertools import chain
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from deltafold._core import is_batch_line
+from deltafold._core import Decoder, is_batch_line
 from deltafold.captures import json_values, log_lines, parquet
 from deltafold.captures.captured import Captured, captured
 from deltafold.captures.forms import PACKED, Form, begin, form_of
@@ -68,7 +68,11 @@ class Asked:
 
 
 def read_capture(
-    source: Path | str | bytes, *, column: str | None = None, max_bytes: int = MAX_BYTES
+    source: Path | str | bytes,
+    dialect: str | None = None,
+    *,
+    column: str | None = None,
+    max_bytes: int = MAX_BYTES,
 ) -> list[Captured]:
     """Read the responses of a file in the form in which another program kept them.
 
@@ -81,20 +85,26 @@ def read_capture(
 
     Args:
         source: the path of the file, or its bytes.
+        dialect: the protocol of all responses; None takes that of the address or the body of each.
         column: the column of bodies, such as `body` or `response.body`; else it is found.
         max_bytes: bound of all bytes, after they are unpacked. Default 256 MiB.
 
     Raises:
         MisuseError: the file holds no response of a model, its column of bodies must be named, or a
             package that reads it is not installed.
+        UnknownDialectError: there is no such dialect.
         ValueError: the file is damaged, or larger than `max_bytes`.
         OSError: the file cannot be read.
     """
-    asked = Asked(column, max_bytes)
+    if dialect is not None:
+        Decoder(dialect)  # names those that are known, if it is none
+    asked = Asked(column, max_bytes, is_plain=dialect is not None)
     if isinstance(source, bytes):
-        return _bounded(captured_in(reader_of(source), "capture", asked), asked, "capture")
-    with Path(source).open("rb") as reader:
-        return _bounded(captured_in(reader, str(source), asked), asked, str(source))
+        found = _bounded(captured_in(reader_of(source), "capture", asked), asked, "capture")
+    else:
+        with Path(source).open("rb") as reader:
+            found = _bounded(captured_in(reader, str(source), asked), asked, str(source))
+    return found if dialect is None else [replace(one, dialect=dialect) for one in found]
 
 
 def _bounded(found: Iterator[Captured], asked: Asked, name: str) -> list[Captured]:
@@ -134,7 +144,7 @@ def _of_form(
     again = joined(head, reader)
     if form in PACKED:
         found = _of_packed(form, again, name, asked)
-    elif form is Form.PARQUET and reader.seekable():
+    elif form is Form.PARQUET and isinstance(reader.raw, FileIO) and reader.seekable():
         reader.seek(0)
         found = _of_rows(parquet.rows_of(reader, name, asked.column), name, asked)
     elif form in _BY_PIECES:
@@ -278,17 +288,16 @@ def _of_lines(
     if asked.column is not None:
         path = json_values.path_of(asked.column, first)
     else:
-        skipped: list[bytes] = []
-        found_path, rows = _path_in(rows, skipped, name, asked.max_bytes)
+        seen: list[_Row] = []
+        found_path = _path_in(rows, seen, name, asked.max_bytes)
         if found_path is None:
-            yield _without_bodies(b"".join(skipped), name, asked)
+            yield _without_bodies(b"".join(row for _, row, _ in seen), name, asked)
             return
-        path = found_path
-    found: Iterator[tuple[str, object]]
-    found = ((place, one) for place, _, value in rows for one in json_values.values_at(value, path))
+        path, rows = found_path, chain(seen, rows)
+    found = _members(rows, path)
     place, one = next(found, (name, None))
     found = chain([(place, one)], found)
-    if asked.column is None and json_values.is_line_of_stream(one):
+    if asked.column is None and json_values.is_line_of_log(one, path):
         yield captured(_body_of_log(found, name, asked.max_bytes), name)
         return
     number = 0
@@ -301,35 +310,44 @@ def _of_lines(
         raise MisuseError(f"{name}: no line has a body in the column {json_values.shown(path)!r}")
 
 
+def _members(rows: Iterator["_Row"], path: json_values.Path) -> Iterator[tuple[str, object]]:
+    for place, _, value in rows:
+        if value is _BROKEN:
+            raise ValueError(f"{place}: not valid JSON")
+        for one in json_values.values_at(value, path):
+            yield place, one
+
+
 _Row: TypeAlias = tuple[str, bytes, object]
 """The place, the bytes and the value of a line."""
 
+_BROKEN: Final = object()
+"""The value of a line that is not JSON, which is an error if other lines have bodies."""
+
 
 def _path_in(
-    rows: Iterator[_Row], skipped: list[bytes], name: str, max_bytes: int
-) -> tuple[json_values.Path | None, Iterator[_Row]]:
-    """Return the path of the bodies, and the lines from the first one that has a body.
-
-    The lines before it are added to `skipped`.
-    """
+    rows: Iterator[_Row], seen: list[_Row], name: str, max_bytes: int
+) -> json_values.Path | None:
+    """Return the path of the bodies in the first line that has one; adds the lines to `seen`."""
     left = max_bytes
     for place, row, value in rows:
+        seen.append((place, row, value))
         path = json_values.found_path(value, place)
         if path is not None:
-            return path, chain([(place, row, value)], rows)
-        skipped.append(row)
+            return path
         left -= len(row)
         if left < 0:
             raise too_large(name, max_bytes)
-    return None, rows
+    return None
 
 
 def _without_bodies(content: bytes, name: str, asked: Asked) -> Captured:
     """Return JSON without bodies inside as a body: of a known protocol, or of an error."""
     if not asked.is_plain and not detect(content).candidates:
         raise MisuseError(
-            f"{name}: JSON without the bytes of a stream or an answer. An export that has the "
-            "final text alone cannot be folded; a column of bodies can be named with --column"
+            f"{name}: JSON that holds no stream and no answer of a known protocol. An export with "
+            "the final text alone cannot be folded; name a protocol with --dialect if it is a "
+            "body, and a column of bodies with --column"
         )
     return captured(content, name)
 
@@ -338,12 +356,12 @@ def _numbered(rows: Iterator[bytes], name: str) -> Iterator[_Row]:
     """Yield the lines that are not blank."""
     for number, row in enumerate(rows, 1):
         if row.strip():
-            place = f"{name}#{number}"
+            value: object
             try:
                 value = json_values.parsed(row)
-            except ValueError as wrong:
-                raise ValueError(f"{place}: not valid JSON: {wrong}") from wrong
-            yield place, row, value
+            except ValueError:
+                value = _BROKEN
+            yield f"{name}#{number}", row, value
 
 
 def _body_of_log(found: Iterator[tuple[str, object]], name: str, max_bytes: int) -> bytes:

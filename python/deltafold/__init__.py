@@ -36,7 +36,6 @@ _NAMES = {
         "markup_names",
         "target_names",
     ),
-    "deltafold.captures": ("Captured", "read_capture"),
     "deltafold.contract.exceptions": (
         "ContractError",
         "DeltafoldError",
@@ -109,13 +108,13 @@ _NAMES = {
     "deltafold.streams.folds": ("afold", "fold", "fold_many"),
     "deltafold.streams.output_streams": ("AsyncOutputStream", "OutputStream"),
     "deltafold.streams.outputs": ("Answer", "Output"),
+    "deltafold.testing.captures": ("Captured", "read_capture"),
 }
 """Public names without those of the adapters, by module."""
 
 _SUBMODULES = (
     "arrow",
     "blocks",
-    "captures",
     "compat",
     "contract",
     "conversation",

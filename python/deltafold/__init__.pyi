@@ -68,12 +68,6 @@ from deltafold._core import (
 from deltafold._core import (
     target_names as target_names,
 )
-from deltafold.captures import (
-    Captured as Captured,
-)
-from deltafold.captures import (
-    read_capture as read_capture,
-)
 from deltafold.contract.exceptions import (
     ContractError as ContractError,
 )
@@ -312,6 +306,12 @@ from deltafold.streams.outputs import (
 )
 from deltafold.streams.outputs import (
     Output as Output,
+)
+from deltafold.testing.captures import (
+    Captured as Captured,
+)
+from deltafold.testing.captures import (
+    read_capture as read_capture,
 )
 
 __all__: list[str] = [

@@ -16,11 +16,10 @@ from deltafold.testing import answer
 CHAT = "openai-chat"
 BODY = answer(CHAT, "Hello ", "world.").body
 EVENTS = [line[6:] for line in BODY.splitlines() if line.startswith(b"data: {")]
-FORMS = {
-    **EXACT,
-    **LINES,
-    "events as lines": lambda _: b"\n".join(EVENTS) + b"\n",
-    "events as an array": lambda _: b"[" + b",".join(EVENTS) + b"]",
+CAPTURES = {
+    **{name: form(BODY) for name, form in (EXACT | LINES).items()},
+    "events as lines": b"\n".join(EVENTS) + b"\n",
+    "events as an array": b"[" + b",".join(EVENTS) + b"]",
 }
 ROW = json.dumps({"id": 1, "body": BODY.decode()}).encode() + b"\n"
 
@@ -73,13 +72,13 @@ COMMANDS: dict[str, Callable[[Path, pytest.CaptureFixture[str]], tuple[str, bool
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", CAPTURES)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_reads_a_form(
     command: str, form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "capture"
-    path.write_bytes(FORMS[form](BODY))
+    path.write_bytes(CAPTURES[form])
     assert COMMANDS[command](path, capsys) == ("Hello world.", True)
 
 
@@ -221,9 +220,11 @@ def test_a_stream_below_its_head_is_read_as_it_arrives(monkeypatch: pytest.Monke
     at = BODY.index(b"\n\n", BODY.index(b"Hello ")) + 2
     pipe = Pipe(below_head(BODY[:at]), BODY[at:])
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BufferedReader(pipe)))
-    monkeypatch.setattr(
-        "deltafold.cli.transcode._writer", lambda: lambda _: seen.append(pipe.reads)
-    )
+
+    def show(_: bytes) -> None:
+        seen.append(pipe.reads)
+
+    monkeypatch.setattr("deltafold.cli.transcode._writer", lambda: show)
     assert main(["transcode", "--to", "ai-sdk"]) == 0
     assert seen[0] == 1
 

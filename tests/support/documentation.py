@@ -32,6 +32,7 @@ import openai
 import pytest
 
 import deltafold
+from capture_forms import har_entry, har_of
 from corpus import ROOT
 from deltafold import Agent, DeltaStream, Model
 from deltafold.testing import Recording, ReplayServer, answer
@@ -275,6 +276,10 @@ def surround(
     (folder / "tides.pdf").write_bytes(b"%PDF-1.4\n")
     (folder / "recordings").mkdir()
     Recording.of_events(recording).save(folder / "recordings" / "weather.jsonl")
+    entries = [har_entry({"text": recording.decode()})] * 2
+    (folder / "session.har").write_bytes(har_of(*entries))
+    row = {"id": 1, "response": {"body": recording.decode()}}
+    (folder / "bodies.jsonl").write_text(f"{json.dumps(row)}\n" * 2)
     copytree(ROOT / "tests" / "fixtures" / "cassettes", folder / "cassettes")
     monkeypatch.chdir(folder)
     for name, value in {

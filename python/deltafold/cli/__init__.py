@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, cast
 from deltafold import __version__, dialect_names, target_names
 
 if TYPE_CHECKING:
-    from deltafold.captures.reading import Asked
+    from deltafold.testing.captures.reading import Asked
 
 _ENDED_BY_READER: Final = 141
 """Exit code of a program that SIGPIPE ends, 128 and the number of the signal."""
@@ -113,7 +113,7 @@ def _add_capture(parser: argparse.ArgumentParser) -> None:
 
 
 def _asked(given: argparse.Namespace, dialect: str | None) -> "Asked":
-    from deltafold.captures.reading import MAX_BYTES, Asked
+    from deltafold.testing.captures.reading import MAX_BYTES, Asked
 
     bound = MAX_BYTES if given.max_bytes is None else given.max_bytes
     return Asked(given.column, bound, is_plain=dialect is not None)

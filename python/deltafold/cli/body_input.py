@@ -17,13 +17,13 @@ from typing import Final, cast
 
 from deltafold import MisuseError, detect, dialect_names
 from deltafold._core import FIRST_REFUSAL, is_batch_line
-from deltafold.captures.captured import Captured, captured
-from deltafold.captures.forms import Form, begin
-from deltafold.captures.http_text import read_head, without_encoding
-from deltafold.captures.readers import joined
-from deltafold.captures.reading import Asked, captured_after
 from deltafold.cli.recorded import STANDARD_INPUT, Named, chosen, named, the_one
 from deltafold.streams.options import ChoicesOptions
+from deltafold.testing.captures.captured import Captured, captured
+from deltafold.testing.captures.forms import Form, begin
+from deltafold.testing.captures.http_text import read_head, without_encoding
+from deltafold.testing.captures.readers import joined
+from deltafold.testing.captures.reading import Asked, captured_after
 from deltafold.testing.recorder import kept_response_headers
 from deltafold.testing.recording import Recording
 from deltafold.testing.recording_files import open_recording
@@ -133,8 +133,11 @@ def _captured_bodies(found: Iterator[Captured], one: Named, dialect: str | None)
     if second is None:
         yield _captured_body(first, one.place or one.shown, dialect)
         return
+    last = dialect
     for each in chain((first, second), found):
-        yield replace(_captured_body(each, each.place, dialect), is_one_of_several=True)
+        # One that fits no protocol, or two, has that of the answer before it.
+        last = dialect or each.dialect or last
+        yield replace(_captured_body(each, each.place, last), is_one_of_several=True)
 
 
 def _captured_body(captured: Captured, name: str, dialect: str | None) -> Body:

@@ -17,8 +17,6 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from deltafold import arrow
-from deltafold.captures.captured import Captured
-from deltafold.captures.reading import Asked
 from deltafold.cli.exits import EXIT_DONE, EXIT_ERROR, EXIT_USAGE, complain
 from deltafold.cli.recorded import UNREADABLE, Named, files_below, recorded_in
 from deltafold.cli.stats import print_summary, show_stats
@@ -27,6 +25,8 @@ from deltafold.contract.usage import Usage
 from deltafold.dialects import DIALECTS
 from deltafold.message.cost import cost_of
 from deltafold.models.vendors import VENDORS
+from deltafold.testing.captures.captured import Captured
+from deltafold.testing.captures.reading import Asked
 
 _BATCH_BYTES: Final = 32 << 20
 _BATCH_ROWS: Final = 10_000

@@ -9,11 +9,11 @@ import sys
 
 from deltafold import DeltaStream, Fold, Message, ModelError
 from deltafold import stream as streamed
-from deltafold.captures.reading import Asked
 from deltafold.cli.body_input import Body, opened_bodies
 from deltafold.cli.exits import EXIT_DONE, EXIT_ERROR, EXIT_USAGE, complain
 from deltafold.cli.recorded import STANDARD_INPUT, UNREADABLE
 from deltafold.cli.screen import open_screen, say
+from deltafold.testing.captures.reading import Asked
 
 
 def fold_files(

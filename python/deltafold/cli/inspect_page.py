@@ -10,7 +10,6 @@ import tempfile
 import webbrowser
 from pathlib import Path
 
-from deltafold.captures.reading import Asked
 from deltafold.cli.body_input import whole_recording
 from deltafold.cli.exits import EXIT_DONE, EXIT_ERROR, EXIT_USAGE, complain
 from deltafold.cli.recorded import UNREADABLE
@@ -24,6 +23,7 @@ from deltafold.inspector import (
     make_page,
     read_page,
 )
+from deltafold.testing.captures.reading import Asked
 
 
 def inspect_file(

@@ -1,7 +1,7 @@
 """Recorded streams of the command line: the responses of files and folders, and their names.
 
-In: files and folders in any form that `deltafold.captures` reads; `FILE#2` and `FILE/MEMBER`
-name one of several responses.  Out: one `Captured` after the other.
+In: files and folders in any form that `deltafold.testing.captures` reads; `FILE#2` and
+`FILE/MEMBER` name one of several responses.  Out: one `Captured` after the other.
 
 Laws: one stream is held at a time, where the form allows it. Nothing is written to disk.
 """
@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Final
 
 from deltafold._core import is_batch_line
-from deltafold.captures.captured import Captured
-from deltafold.captures.forms import PACKED, Form, begin
-from deltafold.captures.readers import joined
-from deltafold.captures.reading import Asked, captured_in, unpacked
 from deltafold.contract.exceptions import MisuseError, UnknownDialectError
+from deltafold.testing.captures.captured import Captured
+from deltafold.testing.captures.forms import PACKED, Form, begin
+from deltafold.testing.captures.readers import joined
+from deltafold.testing.captures.reading import Asked, captured_in, unpacked
 
 STANDARD_INPUT: Final = "-"
 

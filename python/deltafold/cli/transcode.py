@@ -9,12 +9,12 @@ from codecs import getincrementaldecoder
 from collections.abc import Callable
 
 from deltafold import ChoicesEncoder, Decoder, MisuseError, Transcoder
-from deltafold.captures.reading import Asked
 from deltafold.cli.body_input import Body, opened
 from deltafold.cli.exits import EXIT_DONE, EXIT_ERROR, EXIT_USAGE, complain
 from deltafold.cli.recorded import UNREADABLE
 from deltafold.contract.foreign_text import printable
 from deltafold.streams.encoded import EncoderNote
+from deltafold.testing.captures.reading import Asked
 
 
 def transcode_file(file: str, source: str | None, target: str, asked: Asked) -> int:

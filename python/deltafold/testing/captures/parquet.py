@@ -11,8 +11,8 @@ from importlib import import_module
 from itertools import islice
 from typing import Any, Final
 
-from deltafold.captures.json_values import is_body
 from deltafold.contract.exceptions import MisuseError
+from deltafold.testing.captures.json_values import is_body
 
 MAGIC: Final = b"PAR1"
 

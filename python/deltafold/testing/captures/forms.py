@@ -13,11 +13,11 @@ from io import BufferedReader
 from typing import Final
 
 from deltafold._core import is_batch_line
-from deltafold.captures.http_text import has_head, is_trace
-from deltafold.captures.log_lines import has_prefixes
-from deltafold.captures.parquet import MAGIC
-from deltafold.captures.readers import BUFFER_BYTES
 from deltafold.streams.bodies import detect
+from deltafold.testing.captures.http_text import has_head, is_trace
+from deltafold.testing.captures.log_lines import has_prefixes
+from deltafold.testing.captures.parquet import MAGIC
+from deltafold.testing.captures.readers import BUFFER_BYTES
 
 
 class Form(Enum):

@@ -13,8 +13,8 @@ from typing import Any, Final
 import pytest
 
 from deltafold import MisuseError, read_capture
-from deltafold.captures.forms import begin
 from deltafold.testing import answer
+from deltafold.testing.captures.forms import begin
 
 BODY = answer("openai-chat", "Hello ", "world.").body
 BOUND = 1 << 20

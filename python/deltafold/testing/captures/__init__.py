@@ -8,7 +8,7 @@ tells its protocol is never taken for a capture. A capture is hostile input: its
 bounded, and the cost is linear. No credential of a request is kept.
 """
 
-from deltafold.captures.captured import Captured
-from deltafold.captures.reading import read_capture
+from deltafold.testing.captures.captured import Captured
+from deltafold.testing.captures.reading import read_capture
 
 __all__ = ["Captured", "read_capture"]

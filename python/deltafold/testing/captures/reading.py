@@ -17,12 +17,15 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from deltafold._core import Decoder, is_batch_line
-from deltafold.captures import json_values, log_lines, parquet
-from deltafold.captures.captured import Captured, captured
-from deltafold.captures.forms import PACKED, Form, begin, form_of
-from deltafold.captures.har import answers_of, entries_of
-from deltafold.captures.http_text import read_head, responses_of, without_encoding
-from deltafold.captures.readers import (
+from deltafold.contract.exceptions import MisuseError
+from deltafold.contract.kinds import json_object
+from deltafold.streams.bodies import detect
+from deltafold.testing.captures import json_values, log_lines, parquet
+from deltafold.testing.captures.captured import Captured, captured
+from deltafold.testing.captures.forms import PACKED, Form, begin, form_of
+from deltafold.testing.captures.har import answers_of, entries_of
+from deltafold.testing.captures.http_text import read_head, responses_of, without_encoding
+from deltafold.testing.captures.readers import (
     gunzipped,
     joined,
     lines,
@@ -32,9 +35,6 @@ from deltafold.captures.readers import (
     unzstd,
     whole,
 )
-from deltafold.contract.exceptions import MisuseError
-from deltafold.contract.kinds import json_object
-from deltafold.streams.bodies import detect
 from deltafold.testing.cassette import cassette_of
 from deltafold.testing.recording import Recording
 

@@ -12,11 +12,11 @@ from collections.abc import Iterator, Mapping
 from typing import Final, cast
 
 from deltafold._core import FIRST_REFUSAL
-from deltafold.captures.captured import Captured, captured
 from deltafold.contract.exceptions import MisuseError
 from deltafold.contract.foreign_text import well_formed
 from deltafold.contract.kinds import json_object
 from deltafold.streams.bodies import detect
+from deltafold.testing.captures.captured import Captured, captured
 from deltafold.testing.content_encoding import unpacked
 from deltafold.transports.secrets import shown_url
 

@@ -127,6 +127,17 @@ def test_several_answers_are_named_by_their_numbers(
     assert [row["source"] for row in rows_of(out)] == [f"{path}#3"]
 
 
+def test_an_answer_that_fits_no_protocol_costs_no_other_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "bodies.jsonl"
+    path.write_bytes(ROW + json.dumps({"id": 2, "body": "Bad gateway"}).encode() + b"\n" + ROW)
+    assert main(["fold", str(path), "--json"]) == 1
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    codes = [line["error"] and line["error"]["code"] for line in lines]
+    assert codes == [None, "connection_lost", None]
+
+
 def test_many_answers_are_listed_in_part(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -61,7 +61,7 @@ class Provider(ReplayServer):
     def answer_to(self, request: Request) -> Recording:
         """Make the answer in the protocol of the path."""
         body = cast("dict[str, Any]", request.json())
-        dialect = next(name for part, name in _PATHS if part in request.path)
+        dialect: Any = next(name for part, name in _PATHS if part in request.path)
         made = answer(dialect, *self._said(body))
         self.requests.append(request)
         self.answered.messages.append(fold(made.body, dialect))

@@ -21,6 +21,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from any_name import AnyName
 from deltafold.testing import answer
 from newcomer_provider import Provider
 
@@ -270,7 +271,7 @@ def _columns(run: Run) -> None:
     _has_in_order(printed, [f"{_ROWS} messages, 0 failed, {tokens} tokens\n"] * 2)
 
 
-def _output_tokens(dialect: str) -> int:
+def _output_tokens(dialect: AnyName) -> int:
     from deltafold import fold  # noqa: PLC0415 - named beside its one use
 
     usage = fold(answer(dialect, "High tide ", "is at 17:42.").body, dialect).meta.usage

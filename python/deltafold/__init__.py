@@ -108,6 +108,7 @@ _NAMES = {
     "deltafold.streams.folds": ("afold", "fold", "fold_many"),
     "deltafold.streams.output_streams": ("AsyncOutputStream", "OutputStream"),
     "deltafold.streams.outputs": ("Answer", "Output"),
+    "deltafold.testing.captures": ("Captured", "read_capture"),
 }
 """Public names without those of the adapters, by module."""
 

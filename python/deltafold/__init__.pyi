@@ -307,6 +307,12 @@ from deltafold.streams.outputs import (
 from deltafold.streams.outputs import (
     Output as Output,
 )
+from deltafold.testing.captures import (
+    Captured as Captured,
+)
+from deltafold.testing.captures import (
+    read_capture as read_capture,
+)
 
 __all__: list[str] = [
     "CONTRACT_VERSION",
@@ -317,6 +323,7 @@ __all__: list[str] = [
     "AsyncOutputStream",
     "CacheConfig",
     "Capability",
+    "Captured",
     "ChoicesDecoder",
     "ChoicesEncoder",
     "ContractError",
@@ -407,6 +414,7 @@ __all__: list[str] = [
     "migrate_config",
     "otel",
     "parse_request",
+    "read_capture",
     "render_messages",
     "rollouts",
     "stream",

@@ -33,6 +33,7 @@ import pytest
 
 import deltafold
 from any_name import AnyName
+from capture_forms import har_entry, har_of
 from corpus import ROOT
 from deltafold import Agent, DeltaStream, Model
 from deltafold.testing import Recording, ReplayServer, answer
@@ -201,7 +202,7 @@ def is_streamed(path: str, body: Any) -> bool:  # noqa: ANN401 - JSON
     return bool(body.get("stream")) or ":streamGenerateContent" in path
 
 
-def whole(made: Recording, dialect: str) -> Recording:
+def whole(made: Recording, dialect: AnyName) -> Recording:
     """Return an answer as one body."""
     body = deltafold.transcode_response(made.body, dialect, dialect).body
     return Recording.of(body, content_type="application/json")
@@ -289,6 +290,10 @@ def surround(
     (folder / "tides.pdf").write_bytes(b"%PDF-1.4\n")
     (folder / "recordings").mkdir()
     Recording.of_events(recording).save(folder / "recordings" / "weather.jsonl")
+    entries = [har_entry({"text": recording.decode()})] * 2
+    (folder / "session.har").write_bytes(har_of(*entries))
+    row = {"id": 1, "response": {"body": recording.decode()}}
+    (folder / "bodies.jsonl").write_text(f"{json.dumps(row)}\n" * 2)
     copytree(ROOT / "tests" / "fixtures" / "cassettes", folder / "cassettes")
     monkeypatch.chdir(folder)
     for name, value in {

@@ -3,6 +3,7 @@
 In: the surroundings of `documentation.surround`.  Out: the same names and these.
 """
 
+import gzip
 from pathlib import Path
 from shutil import copy
 from typing import Any
@@ -35,6 +36,7 @@ def introduce(names: dict[str, Any], public: dict[str, object]) -> None:
     body: bytes = names["body"]
     decoder = deltafold.Decoder("openai-chat")
     Path("answer.sse").write_bytes(body)
+    Path("recording.sse.gz").write_bytes(gzip.compress(body))
     copy("cassettes/vcrpy.yaml", "cassettes/test_weather.yaml")
     names |= {name.rsplit(".", 1)[1]: value for name, value in public.items()}
     names |= {
@@ -51,6 +53,7 @@ def introduce(names: dict[str, Any], public: dict[str, object]) -> None:
         "state": AgentState.create_default("Be brief."),
         "answer": answer,
         "response": fake_openai_stream(body),
+        "captured": deltafold.read_capture("recording.sse")[0],
         "error": deltafold.ModelError(
             code=deltafold.ErrorCode.RATE_LIMITED, message="Too many.", retryable=True
         ),

@@ -21,9 +21,12 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, cast
 
 from deltafold import __version__, dialect_names, target_names
+
+if TYPE_CHECKING:
+    from deltafold.testing.captures.reading import Asked
 
 _ENDED_BY_READER: Final = 141
 """Exit code of a program that SIGPIPE ends, 128 and the number of the signal."""
@@ -95,21 +98,54 @@ def _add_dialect(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dialect", choices=names, metavar="NAME", help=about)
 
 
+def _add_capture(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--column",
+        metavar="NAME",
+        help="the column of bodies in JSON or Parquet, such as response.body; else found",
+    )
+    parser.add_argument(
+        "--max-bytes",
+        type=int,
+        metavar="N",
+        help="bound of a capture that is held at once, when it is unpacked; default 268435456",
+    )
+
+
+def _asked(given: argparse.Namespace, dialect: str | None) -> "Asked":
+    from deltafold.testing.captures.reading import MAX_BYTES, Asked
+
+    bound = MAX_BYTES if given.max_bytes is None else given.max_bytes
+    return Asked(given.column, bound, is_plain=dialect is not None)
+
+
 def _fold(commands: _Commands) -> None:
     def run(given: argparse.Namespace) -> int:
         if given.to is not None:
             from deltafold.cli.columns import fold_to_parquet
 
-            return fold_to_parquet(given.files, given.to, given.dialect, given.vendor)
+            return fold_to_parquet(
+                given.files,
+                given.to,
+                given.dialect,
+                given.vendor,
+                asked=_asked(given, given.dialect),
+            )
         from deltafold.cli.fold import fold_files
 
-        return fold_files(given.files, given.dialect, json_lines=given.json, live=given.live)
+        asked = _asked(given, given.dialect)
+        return fold_files(given.files, given.dialect, asked, json_lines=given.json, live=given.live)
 
     parser = _command(commands, "fold", "fold recorded response bodies into their messages", run)
     parser.add_argument(
-        "files", nargs="*", default=["-"], metavar="FILE", help="a body; - is standard input"
+        "files",
+        nargs="*",
+        default=["-"],
+        metavar="FILE",
+        help="a body or a capture; - is standard input",
     )
     _add_dialect(parser)
+    _add_capture(parser)
     parser.add_argument(
         "--json",
         action="store_true",
@@ -123,7 +159,7 @@ def _fold(commands: _Commands) -> None:
     parser.add_argument(
         "--to",
         metavar="FILE.parquet",
-        help="write a row for each stream of files, folders, recordings, cassettes and archives",
+        help="write a row for each stream of files, folders, captures and archives",
     )
     parser.add_argument("--vendor", help="with --to: whose prices; else the dialect's own vendor")
 
@@ -148,10 +184,12 @@ def _transcode(commands: _Commands) -> None:
     def run(given: argparse.Namespace) -> int:
         from deltafold.cli.transcode import transcode_file
 
-        return transcode_file(given.file, given.source, given.target)
+        asked = _asked(given, given.source)
+        return transcode_file(given.file, given.source, given.target, asked)
 
     parser = _command(commands, "transcode", "write a recorded stream as another protocol", run)
-    parser.add_argument("file", nargs="?", default="-", help="the body; - is standard input")
+    parser.add_argument("file", nargs="?", default="-", help="a body, or FILE#2 of a capture")
+    _add_capture(parser)
     parser.add_argument("--from", dest="source", choices=dialect_names(), help="else detected")
     parser.add_argument("--to", dest="target", required=True, choices=target_names())
 
@@ -161,12 +199,20 @@ def _inspect(commands: _Commands) -> None:
         from deltafold.cli.inspect_page import inspect_file
 
         return inspect_file(
-            given.file, given.dialect, diff=given.diff, out=given.out, opens=given.open
+            given.file,
+            given.dialect,
+            _asked(given, given.dialect),
+            diff=given.diff,
+            out=given.out,
+            opens=given.open,
         )
 
     parser = _command(commands, "inspect", "show on a page what a recorded stream did", run)
-    parser.add_argument("file", nargs="?", default="-", help="a recording, a body or a page")
+    parser.add_argument(
+        "file", nargs="?", default="-", help="a body, FILE#2 of a capture, or a page"
+    )
     _add_dialect(parser)
+    _add_capture(parser)
     parser.add_argument(
         "--diff", metavar="OTHER", help="show another one beside it, and the first difference"
     )

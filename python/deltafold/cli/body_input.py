@@ -9,20 +9,25 @@ Law: standard input is read as it arrives, and nothing is read before it is need
 import sys
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from io import BufferedReader
 from itertools import chain
 from pathlib import Path
 from typing import Final, cast
 
 from deltafold import MisuseError, detect, dialect_names
-from deltafold._core import is_batch_line
+from deltafold._core import FIRST_REFUSAL, is_batch_line
+from deltafold.cli.recorded import STANDARD_INPUT, Named, chosen, named, the_one
 from deltafold.contract.names import ProtocolName
 from deltafold.streams.options import ChoicesOptions
+from deltafold.testing.captures.captured import Captured, captured
+from deltafold.testing.captures.forms import Form, begin
+from deltafold.testing.captures.http_text import read_head, without_encoding
+from deltafold.testing.captures.readers import joined
+from deltafold.testing.captures.reading import Asked, captured_after
+from deltafold.testing.recorder import kept_response_headers
 from deltafold.testing.recording import Recording
-from deltafold.testing.recording_files import HEAD, open_recording
-
-STANDARD_INPUT: Final = "-"
+from deltafold.testing.recording_files import open_recording
 
 ADVICE: Final = f"choose one with --dialect: {', '.join(dialect_names())}"
 """Next step after a dialect that cannot be detected."""
@@ -42,59 +47,138 @@ class Body:
         name: what to call it in messages.
         dialect: the protocol of its bytes.
         chunks: its bytes.
-        options: options of the decoder: status and headers of a recording that has them.
-        is_line: it is a line of the result file of a batch.
+        options: options of the decoder: status and headers of a capture that has them.
+        is_one_of_several: its file has others.
     """
 
     name: str
     dialect: ProtocolName
     chunks: Iterator[bytes]
     options: ChoicesOptions = field(default_factory=ChoicesOptions)
-    is_line: bool = False
+    is_one_of_several: bool = False
 
 
 @contextmanager
-def opened(file: str, dialect: ProtocolName | None) -> Generator[Body]:
-    """Open a body, and detect its dialect where none is given.
+def opened(file: str, dialect: ProtocolName | None, asked: Asked) -> Generator[Body]:
+    """Open the one body of a file, and detect its dialect where none is given.
 
     Of a recording with times, the body is what was received.
 
     Raises:
-        MisuseError: the first bytes fit no protocol, or more than one.
-        OSError: the file cannot be read.
+        MisuseError: the first bytes fit no protocol, or more than one; there are several bodies.
+        OSError, ValueError: the file cannot be read.
     """
-    if file == STANDARD_INPUT:
-        reader = cast("BufferedReader", sys.stdin.buffer)
-        yield _body("standard input", reader, dialect, reader.read1(_READ_BYTES))
-        return
-    with Path(file).open("rb") as bytes_of_file:
-        yield _body(file, bytes_of_file, dialect, bytes_of_file.read1(_READ_BYTES))
+    one = named(file)
+    with _reader(one) as reader:
+        form, head = begin(reader, one.shown, asked.column)
+        if one.place is None and form is Form.PLAIN:
+            yield _body(one.shown, reader, dialect, head)
+        elif _is_live(one, form):
+            yield _body_below_head(one.shown, joined(head, reader), dialect)
+        else:
+            found = captured_after(form, head, reader, one.shown, asked)
+            yield _captured_body(the_one(found, one), one.place or one.shown, dialect)
 
 
 @contextmanager
-def opened_bodies(file: str, dialect: ProtocolName | None) -> Generator[Iterator[Body]]:
-    """Open the bodies of a file: the lines of the result file of a batch, or the one body.
+def opened_bodies(
+    file: str, dialect: ProtocolName | None, asked: Asked
+) -> Generator[Iterator[Body]]:
+    """Open the bodies of a file: those of a capture or of the results of a batch, or the one body.
 
     Raises:
         MisuseError: the first bytes fit no protocol, or more than one.
-        OSError: the file cannot be read.
+        OSError, ValueError: the file cannot be read.
     """
-    if file == STANDARD_INPUT:
-        yield _bodies("standard input", cast("BufferedReader", sys.stdin.buffer), dialect)
+    one = named(file)
+    with _reader(one) as reader:
+        yield _bodies(one, reader, dialect, asked)
+
+
+@contextmanager
+def _reader(one: Named) -> Generator[BufferedReader]:
+    if one.file == STANDARD_INPUT:
+        yield cast("BufferedReader", sys.stdin.buffer)
         return
-    with Path(file).open("rb") as bytes_of_file:
-        yield _bodies(file, bytes_of_file, dialect)
+    with Path(one.file).open("rb") as bytes_of_file:
+        yield bytes_of_file
 
 
-def _bodies(name: str, reader: BufferedReader, dialect: ProtocolName | None) -> Iterator[Body]:
-    head = reader.read1(_READ_BYTES)
-    if head.lstrip().startswith(b"{") and not head.startswith(HEAD):
-        if b"\n" not in head:
-            head += reader.readline(_LINE_BYTES)
-        if is_batch_line(head.lstrip().partition(b"\n")[0]):
-            yield from _lines(name, head, reader, dialect)
-            return
-    yield _body(name, reader, dialect, head)
+def _is_live(one: Named, form: Form) -> bool:
+    """Return whether a stream below a head may still arrive: `curl -iN … | deltafold fold`."""
+    return form is Form.HEAD and one == Named(STANDARD_INPUT)
+
+
+def _bodies(
+    one: Named, reader: BufferedReader, dialect: ProtocolName | None, asked: Asked
+) -> Iterator[Body]:
+    name = one.shown
+    form, head = begin(reader, name, asked.column)
+    if one.place is None and form in {Form.PLAIN, Form.BATCH}:
+        if head.lstrip().startswith(b"{"):
+            if b"\n" not in head:
+                head += reader.readline(_LINE_BYTES)
+            if is_batch_line(head.lstrip().partition(b"\n")[0]):
+                yield from _lines(name, head, reader, dialect)
+                return
+        yield _body(name, reader, dialect, head)
+    elif _is_live(one, form):
+        yield _body_below_head(name, joined(head, reader), dialect)
+    else:
+        found = chosen(captured_after(form, head, reader, name, asked), one)
+        yield from _captured_bodies(found, one, dialect)
+
+
+def _captured_bodies(
+    found: Iterator[Captured], one: Named, dialect: ProtocolName | None
+) -> Iterator[Body]:
+    first, second = next(found, None), next(found, None)
+    if first is None:
+        raise MisuseError(f"{one.shown}: no answer of a model")
+    if second is None:
+        yield _captured_body(first, one.place or one.shown, dialect)
+        return
+    last = dialect
+    for each in chain((first, second), found):
+        # One that fits no protocol, or two, has that of the answer before it.
+        last = dialect or each.dialect or last
+        yield replace(_captured_body(each, each.place, last), is_one_of_several=True)
+
+
+def _captured_body(captured: Captured, name: str, dialect: ProtocolName | None) -> Body:
+    recording = captured.recording
+    chunks = [captured.body] if recording is None else [one for _, one in recording.pieces_sent()]
+    options = ChoicesOptions(status=captured.status, headers=captured.headers)
+    return Body(name, known_dialect(captured, name, dialect), iter(chunks), options)
+
+
+def known_dialect(captured: Captured, name: str, dialect: ProtocolName | None) -> ProtocolName:
+    """Return the dialect of a response.
+
+    Raises:
+        MisuseError: neither the caller nor the capture tells it.
+    """
+    known = dialect or captured.dialect
+    if known is None:
+        raise _unknown(name, detect(captured.body).candidates)
+    return known
+
+
+def _unknown(name: str, candidates: tuple[str, ...]) -> MisuseError:
+    fit = " and ".join(candidates) or "no protocol"
+    return MisuseError(f"{name}: the first bytes fit {fit}; {ADVICE}")
+
+
+def _body_below_head(name: str, reader: BufferedReader, dialect: ProtocolName | None) -> Body:
+    response = read_head(reader)
+    headers = response.headers
+    options = ChoicesOptions(status=response.status, headers=kept_response_headers(headers))
+    if response.status < FIRST_REFUSAL and "content-encoding" not in headers:
+        body = _body(name, reader, dialect, response.body or reader.read1(_READ_BYTES))
+        return replace(body, options=options)
+    content = without_encoding(response.body + reader.read(), headers)
+    one = captured(content, name, status=response.status, headers=headers)
+    return _captured_body(one, name, dialect)
 
 
 def _lines(
@@ -111,17 +195,11 @@ def _lines(
     for number, line in enumerate(filter(bytes.strip, lines), 1):
         found = detect(line)
         last = dialect or found.dialect or last or found.candidates[0]
-        yield Body(f"{name}#{number}", last, iter([line]), is_line=True)
+        yield Body(f"{name}#{number}", last, iter([line]), is_one_of_several=True)
 
 
 def _body(name: str, reader: BufferedReader, dialect: ProtocolName | None, head: bytes) -> Body:
-    chunks = iter(lambda: reader.read1(_READ_BYTES), b"")
-    if head.startswith(HEAD):
-        content = b"".join((head, *chunks))
-        dialect, recording = open_recording(content, name, dialect, advice=ADVICE)
-        options = ChoicesOptions(status=recording.status, headers=recording.headers)
-        return Body(name, dialect, (piece for _, piece in recording.pieces_sent()), options)
-    chunks = chain([head], chunks)
+    chunks = chain([head], iter(lambda: reader.read1(_READ_BYTES), b""))
     if dialect is not None:
         return Body(name, dialect, chunks)
     first = b""
@@ -133,20 +211,26 @@ def _body(name: str, reader: BufferedReader, dialect: ProtocolName | None, head:
             break
     if detected.dialect is not None:
         return Body(name, detected.dialect, chain([first], chunks))
-    fit = " and ".join(detected.candidates) or "no protocol"
-    raise MisuseError(f"{name}: the first bytes fit {fit}; {ADVICE}")
+    raise _unknown(name, detected.candidates)
 
 
-def whole_recording(file: str, dialect: ProtocolName | None) -> tuple[str, ProtocolName, Recording]:
+def whole_recording(
+    file: str, dialect: ProtocolName | None, asked: Asked
+) -> tuple[str, ProtocolName, Recording]:
     """Read a file or standard input to its end; return its name, its dialect and its recording.
 
     Raises:
-        MisuseError: the dialect cannot be detected, or the file is a damaged recording.
-        OSError: the file cannot be read.
+        MisuseError: the dialect cannot be detected, or there are several bodies.
+        OSError, ValueError: the file cannot be read.
     """
-    if file == STANDARD_INPUT:
-        content, name = sys.stdin.buffer.read(), "standard input"
-    else:
-        content, name = Path(file).read_bytes(), file
-    dialect, recording = open_recording(content, name, dialect, advice=ADVICE)
-    return name, dialect, recording
+    one = named(file)
+    with _reader(one) as reader:
+        form, head = begin(reader, one.shown, asked.column)
+        if one.place is None and form is Form.PLAIN:
+            known, recording = open_recording(
+                head + reader.read(), one.shown, dialect, advice=ADVICE
+            )
+            return one.shown, known, recording
+        found = the_one(captured_after(form, head, reader, one.shown, asked), one)
+    name = one.place or one.shown
+    return name, known_dialect(found, name, dialect), found.as_recording()

@@ -18,7 +18,7 @@ from typing import Any, Final, Self
 
 from deltafold import arrow
 from deltafold.cli.exits import EXIT_DONE, EXIT_ERROR, EXIT_USAGE, complain
-from deltafold.cli.recorded import UNREADABLE, Recorded, files_below, recorded_in
+from deltafold.cli.recorded import UNREADABLE, Named, files_below, recorded_in
 from deltafold.cli.stats import print_summary, show_stats
 from deltafold.contract.exceptions import MisuseError
 from deltafold.contract.names import ProtocolName
@@ -26,6 +26,8 @@ from deltafold.contract.usage import Usage
 from deltafold.dialects import DIALECTS
 from deltafold.message.cost import cost_of
 from deltafold.models.vendors import VENDORS
+from deltafold.testing.captures.captured import Captured
+from deltafold.testing.captures.reading import Asked
 
 _BATCH_BYTES: Final = 32 << 20
 _BATCH_ROWS: Final = 10_000
@@ -37,6 +39,7 @@ def fold_to_parquet(
     dialect: ProtocolName | None = None,
     vendor: str | None = None,
     *,
+    asked: Asked,
     summarizes: bool = True,
 ) -> int:
     """Fold all streams into the rows of a Parquet file; returns the exit code.
@@ -46,13 +49,14 @@ def fold_to_parquet(
         target: the Parquet file.
         dialect: the protocol of all streams; None detects that of each.
         vendor: the vendor of all streams, for prices; None takes that of the dialect.
+        asked: the column and the bound of captures.
         summarizes: print the summary of the file.
     """
     unfinished = Path(f"{target}.unfinished")
     try:
         files = files_below(names)
         with _Rows(unfinished, dialect, vendor) as rows:
-            is_whole = _fold_all(files, rows)
+            is_whole = _fold_all(files, rows, asked)
         unfinished.replace(target)
         if summarizes:
             print_summary(target)
@@ -70,24 +74,24 @@ def show_batch_stats(file: str) -> int:
     """Show the distributions of the results of a batch; returns the exit code."""
     with tempfile.TemporaryDirectory(prefix="deltafold-") as folder:
         target = str(Path(folder, "messages.parquet"))
-        code = fold_to_parquet([file], target, summarizes=False)
+        code = fold_to_parquet([file], target, asked=Asked(), summarizes=False)
         return code if code == EXIT_USAGE else show_stats(target)
 
 
-def _fold_all(files: list[Path], rows: "_Rows") -> bool:
+def _fold_all(files: list[Named], rows: "_Rows", asked: Asked) -> bool:
     """Fold the streams of all files; return whether all of them could be read."""
     is_whole = True
-    sizes = [file.stat().st_size for file in files]
+    sizes = [Path(file.file).stat().st_size for file in files]
     with _progress(sum(sizes)) as progress:
         done = 0
         for file, size in zip(files, sizes, strict=True):
             try:
-                for read, stream in recorded_in(file):
+                for read, stream in recorded_in(file, asked):
                     progress(done + read)
                     rows.append(stream)
             except UNREADABLE as problem:
-                known = str(file) in str(problem)
-                complain(problem if known else f"{file}: {problem}")
+                known = file.file in str(problem)
+                complain(problem if known else f"{file.file}: {problem}")
                 is_whole = False
             done += size
             progress(done)
@@ -102,7 +106,7 @@ class _Rows:
         self._pa: Any = import_module("pyarrow")
         self._dialect: ProtocolName | None = dialect
         self._vendor = vendor
-        self._waiting: list[Recorded] = []
+        self._waiting: list[Captured] = []
         self._bytes = 0
         self.errors = 0
         pa = self._pa
@@ -123,7 +127,7 @@ class _Rows:
             self._write()
         self._writer.close()
 
-    def append(self, stream: Recorded) -> None:
+    def append(self, stream: Captured) -> None:
         """Add a row, and write a batch that is full."""
         self._waiting.append(stream)
         self._bytes += len(stream.body)
@@ -139,14 +143,14 @@ class _Rows:
         piece = pa.struct([("after", pa.float64()), ("bytes", pa.int64())])
         messages = arrow.fold(
             pa.array([stream.body for stream in streams], pa.large_binary()),
-            self._dialect,
+            self._dialect or pa.array([stream.dialect for stream in streams], pa.string()),
             statuses=statuses,
-            pieces=pa.array([stream.pieces for stream in streams], pa.list_(piece)),
+            pieces=pa.array([_pieces(stream) for stream in streams], pa.list_(piece)),
             logprobs=True,
         )
         self.errors += len(messages) - messages.field("error").null_count
         columns = [
-            pa.array([stream.source for stream in streams], pa.string()),
+            pa.array([stream.place for stream in streams], pa.string()),
             statuses,
             pa.array(self._costs(streams, messages), pa.float64()),
             *messages.flatten(),
@@ -155,7 +159,7 @@ class _Rows:
 
     def _costs(
         self,
-        streams: list[Recorded],
+        streams: list[Captured],
         messages: Any,  # noqa: ANN401 - pyarrow has no types
     ) -> list[float | None]:
         costs: list[float | None] = []
@@ -166,6 +170,18 @@ class _Rows:
             counted = None if usage is None else Usage.model_construct(**usage, details=details)
             costs.append(cost_of(counted, vendor, model_id or "").usd)
         return costs
+
+
+def _pieces(stream: Captured) -> list[tuple[float, int]] | None:
+    """Return the seconds before each piece of the body, and its size; None without times."""
+    recording = stream.recording
+    if recording is None:
+        return None
+    pieces = [(after, len(piece)) for after, piece in recording.pieces_sent()]
+    if pieces:
+        after, size = pieces[0]
+        pieces[0] = (after + recording.headers_after, size)
+    return pieces
 
 
 @cache

@@ -7,37 +7,45 @@ message as JSON; the error that ended a stream on standard error.
 import json
 import sys
 
-from deltafold import DeltaStream, Fold, Message, MisuseError, ModelError, UnknownDialectError
+from deltafold import DeltaStream, Fold, Message, ModelError
 from deltafold import stream as streamed
-from deltafold.cli.body_input import STANDARD_INPUT, Body, opened_bodies
+from deltafold.cli.body_input import Body, opened_bodies
 from deltafold.cli.exits import EXIT_DONE, EXIT_ERROR, EXIT_USAGE, complain
+from deltafold.cli.recorded import STANDARD_INPUT, UNREADABLE
 from deltafold.cli.screen import open_screen, say
 from deltafold.contract.names import ProtocolName
+from deltafold.testing.captures.reading import Asked
 
 
 def fold_files(
-    files: list[str], dialect: ProtocolName | None, *, json_lines: bool, live: bool | None
+    files: list[str],
+    dialect: ProtocolName | None,
+    asked: Asked,
+    *,
+    json_lines: bool,
+    live: bool | None,
 ) -> int:
     """Fold each file and print its message; returns the exit code.
 
     Args:
         files: the names of files, `-` for standard input.
         dialect: the protocol of all files; None detects that of each.
+        asked: the column and the bound of captures.
         json_lines: print JSON: the message alone of one file, otherwise a line with `file`,
-            `dialect`, `message` and `error` of each file, and of each line of a batch's results.
+            `dialect`, `message` and `error` of each file, and of each answer of a capture.
         live: show the message while it grows; None does so for standard input on a terminal.
     """
     code = EXIT_DONE
     for file in files:
         try:
-            with opened_bodies(file, dialect) as bodies:
+            with opened_bodies(file, dialect, asked) as bodies:
                 for body in bodies:
                     message, error = _folded(body, live=_is_live(file, live, json_lines=json_lines))
-                    is_alone = len(files) == 1 and not body.is_line
+                    is_alone = len(files) == 1 and not body.is_one_of_several
                     _print(body, message, error, json_lines=json_lines, is_alone=is_alone)
                     if error is not None:
                         code = max(code, EXIT_ERROR)
-        except (UnknownDialectError, MisuseError, OSError) as problem:
+        except UNREADABLE as problem:
             complain(problem)
             code = max(code, EXIT_USAGE)
     return code

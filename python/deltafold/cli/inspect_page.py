@@ -10,9 +10,9 @@ import tempfile
 import webbrowser
 from pathlib import Path
 
-from deltafold import MisuseError, UnknownDialectError
 from deltafold.cli.body_input import whole_recording
 from deltafold.cli.exits import EXIT_DONE, EXIT_ERROR, EXIT_USAGE, complain
+from deltafold.cli.recorded import UNREADABLE
 from deltafold.cli.screen import say
 from deltafold.contract.names import ProtocolName
 from deltafold.inspector import (
@@ -24,29 +24,39 @@ from deltafold.inspector import (
     make_page,
     read_page,
 )
+from deltafold.testing.captures.reading import Asked
 
 
 def inspect_file(
-    file: str, dialect: ProtocolName | None, *, diff: str | None, out: str | None, opens: bool
+    file: str,
+    dialect: ProtocolName | None,
+    asked: Asked,
+    *,
+    diff: str | None,
+    out: str | None,
+    opens: bool,
 ) -> int:
     """Write the page of a recording, or of two, and show it; returns the exit code.
 
     Args:
         file: a recording, a response body or an earlier page; `-` is standard input.
         dialect: the protocol of response bodies; None detects it.
+        asked: the column and the bound of captures.
         diff: another one, which is compared with the first.
         out: the file of the page; None makes a temporary file.
         opens: show the page in a browser.
     """
     code, difference = EXIT_DONE, None
     try:
-        inspections = [_inspected(name, dialect) for name in (file, diff) if name is not None]
+        inspections = [
+            _inspected(name, dialect, asked) for name in (file, diff) if name is not None
+        ]
         if len(inspections) > 1:
             difference = first_difference(*inspections)
             code = EXIT_DONE if difference is None else EXIT_ERROR
             _report(inspections, difference)
         path = _write(make_page(inspections, difference), out)
-    except (UnknownDialectError, MisuseError, OSError, ValueError) as problem:
+    except UNREADABLE as problem:
         complain(problem)
         return EXIT_USAGE
     say(str(path))
@@ -55,14 +65,14 @@ def inspect_file(
     return code
 
 
-def _inspected(file: str, dialect: ProtocolName | None) -> Inspection:
+def _inspected(file: str, dialect: ProtocolName | None, asked: Asked) -> Inspection:
     path = Path(file)
     if path.suffix in {".html", ".htm"}:
         content = path.read_bytes()
         if is_page(content):
             # The deltas are those of the version that wrote the page.
             return read_page(content.decode())[0]
-    name, found, recording = whole_recording(file, dialect)
+    name, found, recording = whole_recording(file, dialect, asked)
     return inspect_recording(recording, found, name)
 
 

@@ -1,82 +1,85 @@
-"""Recorded streams of the command line, many at once.
+"""Recorded streams of the command line: the responses of files and folders, and their names.
 
-In: files and folders: bodies, recordings, results of batches, cassettes of VCR, and archives (tar)
-of them, each also compressed by gzip or zstd.  Out: one `Recorded` after the other.
+In: files and folders in any form that `deltafold.testing.captures` reads; `FILE#2` and
+`FILE/MEMBER` name one of several responses.  Out: one `Captured` after the other.
 
-Laws: files are told apart by their bytes. One stream is held at a time; an archive and a file of
-recordings or of a batch are read as they are unpacked. Nothing is written to disk. A file is
-hostile input: the size of a stream is bounded.
+Laws: one stream is held at a time, where the form allows it. Nothing is written to disk.
 """
 
-import gzip
-import tarfile
-import zlib
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass
-from importlib import import_module
-from io import BufferedReader, BytesIO
-from itertools import chain
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Final
 
 from deltafold._core import is_batch_line
-from deltafold.cli.body_input import STANDARD_INPUT
-from deltafold.contract.exceptions import MisuseError
-from deltafold.testing.cassette import cassette_of
-from deltafold.testing.recording import Recording
+from deltafold.contract.exceptions import MisuseError, UnknownDialectError
+from deltafold.testing.captures.captured import Captured
+from deltafold.testing.captures.forms import PACKED, Form, begin
+from deltafold.testing.captures.readers import joined
+from deltafold.testing.captures.reading import Asked, captured_in, unpacked
 
-_MAX_BYTES: Final = 256 << 20
-_HEAD_BYTES: Final = 64 << 10
-_GZIP: Final = b"\x1f\x8b"
-_ZSTD: Final = b"\x28\xb5\x2f\xfd"
-_TAR: Final = slice(257, 262)
-_CASSETTES: Final = (".yaml", ".yml")
-_INTERACTIONS: Final = (b'"interactions"', b'"http_interactions"')
+STANDARD_INPUT: Final = "-"
 
-UNREADABLE: Final = (OSError, EOFError, ValueError, MisuseError, tarfile.TarError, zlib.error)
+UNREADABLE: Final = (MisuseError, OSError, UnknownDialectError, ValueError)
 """Exceptions of a file that cannot be read."""
 
-Piece = tuple[float, int]
+_LISTED: Final = 20
+"""Responses that an error lists."""
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
-    """One recorded stream.
+class Named:
+    """A file, and the response that is asked for.
 
     Attributes:
-        source: the file, the member of an archive, and the number in it, counted from 1.
-        body: the bytes of the body.
-        status: the HTTP status; 200 if it was not recorded.
-        pieces: the seconds before each piece of the body, and its size; None if they were not
-            recorded.
-        is_batched: the request was one of a batch.
+        file: the name of the file; `-` is standard input.
+        place: the place of one of its responses; None for all of them.
     """
 
-    source: str
-    body: bytes
-    status: int = 200
-    pieces: list[Piece] | None = None
-    is_batched: bool = False
+    file: str
+    place: str | None = None
+
+    @property
+    def shown(self) -> str:
+        """The name for messages."""
+        return self.file if self.file != STANDARD_INPUT else "standard input"
 
 
-def files_below(names: list[str]) -> list[Path]:
+def named(name: str) -> Named:
+    """Split the name of a response into its file and its place.
+
+    A file whose own name looks like one comes first.
+    """
+    if name == STANDARD_INPUT or Path(name).exists():
+        return Named(name)
+    file, mark, number = name.rpartition("#")
+    if mark and number.isdecimal():
+        if file == STANDARD_INPUT:
+            return Named(file, f"standard input#{number}")
+        if Path(file).is_file():
+            return Named(file, name)
+    archive = next((str(above) for above in Path(name).parents if above.is_file()), None)
+    return Named(name) if archive is None else Named(archive, name)
+
+
+def files_below(names: list[str]) -> list[Named]:
     """Return the files: those that are named, and all below the named folders.
 
     Raises:
         OSError: a name is neither a file nor a folder.
         MisuseError: a name is that of standard input.
     """
-    found: list[Path] = []
+    found: list[Named] = []
     for name in names:
-        if name == STANDARD_INPUT:
+        one = named(name)
+        if one.file == STANDARD_INPUT:
             raise MisuseError("name the files and folders to fold: --to reads no standard input")
-        path = Path(name)
+        path = Path(one.file)
         if path.is_dir():
-            found += sorted(each for each in path.rglob("*") if each.is_file())
+            found += [Named(str(each)) for each in sorted(path.rglob("*")) if each.is_file()]
         else:
             path.stat()
-            found.append(path)
+            found.append(one)
     return found
 
 
@@ -84,105 +87,67 @@ def is_batch(path: Path) -> bool:
     """Return whether this is a file with the results of a batch, compressed or not."""
     if not path.is_file():
         return False
-    with path.open("rb") as raw, _unpacked(raw) as reader:
-        head = reader.peek(_HEAD_BYTES).lstrip()
-        return head.startswith(b"{") and is_batch_line(reader.readline(_MAX_BYTES).lstrip())
+    name, bound = str(path), Asked().max_bytes
+    with path.open("rb") as raw:
+        reader = joined(b"", raw)
+        form, head = begin(reader, name)
+        if form in PACKED:
+            reader = unpacked(form, joined(head, reader), name, bound)
+            form, head = begin(reader, name)
+        if form in {Form.PLAIN, Form.JSON} and head.lstrip().startswith(b"{"):
+            # The members that tell a line of a batch may come after a long answer.
+            line = head if b"\n" in head else head + reader.readline(bound)
+            return is_batch_line(line.lstrip())
+        return form is Form.BATCH
 
 
-def recorded_in(path: Path) -> Iterator[tuple[int, Recorded]]:
+def recorded_in(file: Named, asked: Asked) -> Iterator[tuple[int, Captured]]:
     """Yield the streams of a file, each with the number of bytes that were read so far.
 
     Raises:
         Exception: one of `UNREADABLE`: the file is damaged, or a stream is too large.
     """
-    with path.open("rb") as raw:
-        for found in _streams(raw, str(path)):
+    with Path(file.file).open("rb") as raw:
+        for found in chosen(captured_in(raw, file.file, asked), file):
             yield raw.tell(), found
 
 
-def _streams(raw: BufferedReader, name: str) -> Iterator[Recorded]:
-    with ExitStack() as stack:
-        reader = _unpacked(raw)
-        if reader is not raw:
-            stack.enter_context(reader)
-        yield from _unpacked_streams(reader, name)
+def chosen(found: Iterator[Captured], file: Named) -> Iterator[Captured]:
+    """Yield the response that is asked for, or all.
 
-
-def _unpacked_streams(reader: BufferedReader, name: str) -> Iterator[Recorded]:
-    head = reader.peek(_HEAD_BYTES)
-    if head[_TAR] == b"ustar":
-        with tarfile.open(fileobj=reader, mode="r|") as archive:
-            for member in archive:
-                content = archive.extractfile(member) if member.isfile() else None
-                if content is not None:
-                    # The members of an archive that is read forward cannot be looked into.
-                    whole = BytesIO(_whole(content, member.name))
-                    with BufferedReader(cast("Any", whole), _HEAD_BYTES) as own:
-                        yield from _streams(own, f"{name}/{member.name}")
+    Raises:
+        MisuseError: there is no such response.
+    """
+    if file.place is None:
+        yield from found
         return
-    first = head.partition(b"\n")[0].lstrip()
-    if is_batch_line(first):
-        yield from _batched(_lines(reader, name), name)
-    elif first.startswith(b"{") and b'"recording"' in first:
-        for number, recording in enumerate(Recording.each(_lines(reader, name), name), 1):
-            yield _from_recording(recording, f"{name}#{number}", is_timed=True)
-    elif _is_cassette(head, name):
-        for number, recording in enumerate(cassette_of(_whole(reader, name), name), 1):
-            yield _from_recording(recording, f"{name}#{number}", is_timed=False)
-    else:
-        yield from _bodies(reader, name)
+    number = 0
+    for number, one in enumerate(found, 1):  # noqa: B007 - the number is that of all
+        if one.place == file.place:
+            yield one
+            return
+    raise MisuseError(f"{file.place}: {file.shown} has no such answer, but {number} others")
 
 
-def _bodies(reader: BufferedReader, name: str) -> Iterator[Recorded]:
-    # The members that tell a line of a batch may come after a long answer.
-    line = reader.readline(_MAX_BYTES) if reader.peek(1).startswith(b"{") else b""
-    if is_batch_line(line):
-        yield from _batched(chain([line], _lines(reader, name)), name)
-    else:
-        yield Recorded(name, line + _whole(reader, name))
+def the_one(found: Iterator[Captured], file: Named) -> Captured:
+    """Return the one response.
 
-
-def _batched(lines: Iterator[bytes], name: str) -> Iterator[Recorded]:
-    for number, line in enumerate(filter(bytes.strip, lines), 1):
-        yield Recorded(f"{name}#{number}", line, is_batched=True)
-
-
-def _unpacked(raw: BufferedReader) -> BufferedReader:
-    """Return a reader of the bytes without gzip or zstd."""
-    mark = raw.peek(len(_ZSTD))
-    if mark.startswith(_GZIP):
-        return BufferedReader(cast("Any", gzip.GzipFile(fileobj=raw)), _HEAD_BYTES)
-    if mark.startswith(_ZSTD):
-        unpacking = import_module("pyarrow").CompressedInputStream(raw, "zstd")
-        return BufferedReader(unpacking, _HEAD_BYTES)
-    return raw
-
-
-def _is_cassette(head: bytes, name: str) -> bool:
-    if name.removesuffix(".gz").removesuffix(".zst").endswith(_CASSETTES):
-        return True
-    return head.lstrip().startswith(b"{") and any(word in head for word in _INTERACTIONS)
-
-
-def _whole(content: Any, name: str) -> bytes:  # noqa: ANN401 - any binary file
-    body: bytes = content.read(_MAX_BYTES + 1)
-    if len(body) > _MAX_BYTES:
-        raise ValueError(f"{name}: larger than {_MAX_BYTES} bytes")
-    return body
-
-
-def _lines(reader: BufferedReader, name: str) -> Iterator[bytes]:
-    while line := reader.readline(_MAX_BYTES + 1):
-        if len(line) > _MAX_BYTES:
-            raise ValueError(f"{name}: a line is larger than {_MAX_BYTES} bytes")
-        yield line
-
-
-def _from_recording(recording: Recording, source: str, *, is_timed: bool) -> Recorded:
-    pieces: list[Piece] | None = None
-    if is_timed:
-        pieces = [(after, len(piece)) for after, piece in recording.pieces_sent()]
-        if pieces:
-            after, size = pieces[0]
-            pieces[0] = (after + recording.headers_after, size)
-    return Recorded(source, recording.body, recording.status, pieces)
+    Raises:
+        MisuseError: there is none, or there are several; the error lists them.
+    """
+    listed: list[str] = []
+    first: Captured | None = None
+    number = 0
+    for number, one in enumerate(chosen(found, file), 1):
+        first = first or one
+        if number <= _LISTED:
+            listed.append(str(one))
+    if first is None:
+        raise MisuseError(f"{file.shown}: no answer of a model")
+    if number == 1:
+        return first
+    rest = [f"and {number - _LISTED} more"] if number > _LISTED else []
+    raise MisuseError(
+        f"{file.shown} has {number} answers, and this command takes one; name it, such as "
+        f"{first.place}: {'; '.join([*listed, *rest])}"
+    )

@@ -8,25 +8,27 @@ import sys
 from codecs import getincrementaldecoder
 from collections.abc import Callable
 
-from deltafold import ChoicesEncoder, Decoder, MisuseError, Transcoder, UnknownDialectError
+from deltafold import ChoicesEncoder, Decoder, MisuseError, Transcoder
 from deltafold.cli.body_input import Body, opened
 from deltafold.cli.exits import EXIT_DONE, EXIT_ERROR, EXIT_USAGE, complain
+from deltafold.cli.recorded import UNREADABLE
 from deltafold.contract.foreign_text import printable
 from deltafold.contract.names import ProtocolName, TargetName
 from deltafold.streams.encoded import EncoderNote
+from deltafold.testing.captures.reading import Asked
 
 
-def transcode_file(file: str, source: ProtocolName | None, target: TargetName) -> int:
+def transcode_file(file: str, source: ProtocolName | None, target: TargetName, asked: Asked) -> int:
     """Write a recorded stream as another protocol; returns the exit code."""
     try:
-        with opened(file, source) as body:
+        with opened(file, source, asked) as body:
             transcoder = _transcoder(body, target)
             write = _writer()
             for chunk in body.chunks:
                 write(transcoder.feed(chunk))
             write(transcoder.close())
             sys.stdout.flush()
-    except (UnknownDialectError, MisuseError, OSError) as problem:
+    except UNREADABLE as problem:
         complain(problem)
         return EXIT_USAGE
     for note in transcoder.notes:

@@ -56,8 +56,16 @@ def dialect_of_address(response: object) -> "ProtocolName | None":
         return None
     if url is None:
         return None
-    parts = urlsplit(str(url))
-    is_of_mistral = type(response).__module__.partition(".")[0] == "mistralai"
-    host = _HOST_OF_MISTRAL if is_of_mistral else parts.hostname or ""
-    address = f"{host}{parts.path.rstrip('/')}"
+    if type(response).__module__.partition(".")[0] == "mistralai":
+        return dialect_of_url(f"https://{_HOST_OF_MISTRAL}{urlsplit(str(url)).path}")
+    return dialect_of_url(str(url))
+
+
+def dialect_of_url(url: str) -> "ProtocolName | None":
+    """Return the dialect of a URL or of its path; None if it tells none."""
+    try:
+        parts = urlsplit(url)
+        address = f"{parts.hostname or ''}{parts.path.rstrip('/')}"
+    except ValueError:  # of a file that anybody wrote
+        return None
     return next((dialect for row, dialect in _DIALECTS.items() if fnmatchcase(address, row)), None)

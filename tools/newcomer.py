@@ -71,6 +71,7 @@ def blocks_of_task(task: Task) -> list[Block]:
         for page, section in task.parts
         for block in blocks_of(page, section=section)
         if (block.language, block.framework) == (task.language, task.framework)
+        and task.having in block.code
     ]
     if not found:
         raise SystemExit(f"{task.name}: the documentation has no block for it")

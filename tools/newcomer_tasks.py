@@ -22,6 +22,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from any_name import AnyName
+from capture_forms import EXACT, LINES
 from deltafold.testing import answer
 from newcomer_provider import Provider
 
@@ -141,6 +142,7 @@ class Task:
         extras: the extras of the wheel that the pages name.
         packages: the other packages that the pages name.
         language: the language of the blocks.
+        having: a word of each block, where the headings have others too.
         framework: the second word of their fences.
     """
 
@@ -150,6 +152,7 @@ class Task:
     extras: str = ""
     packages: Sequence[str] = ()
     language: str = "python"
+    having: str = ""
     framework: str | None = None
 
 
@@ -300,6 +303,19 @@ def _gateway(run: Run) -> None:
         raise FailedTaskError(f"the gateway counted {counted}, and the provider sent {said}")
 
 
+def _captures(run: Run) -> None:
+    body = answer("openai-chat", "High tide ", "is at 17:42.").body
+    whole = b"".join(event + b"\n\n" for event in body.split(b"\n\n")[:3])
+    forms = {"a body": bytes, **EXACT, **LINES}
+    for name, form in forms.items():
+        (run.folder / "recording.sse").write_bytes(form(whole))
+        (run.folder / "page.html").unlink(missing_ok=True)
+        run.of_command(["/bin/sh", "-e", "-c", run.code], codes=(0, 1))
+        shown = run.folder / "page.html"
+        if not shown.exists() or b"connection_lost" not in shown.read_bytes():
+            raise FailedTaskError(f"{name}: the page does not mark the cut")
+
+
 def _chat(key: str) -> dict[str, str]:
     return {"authorization": f"Bearer {key}"}
 
@@ -370,6 +386,15 @@ TASKS: Final = (
     ),
     Task("gateway", [(f"{_HOW}/gateway-keys.md", "")], _gateway, "gateway"),
     Task("columns", [("docs/scale.md", "Bodies of several protocols")], _columns, "arrow"),
+    Task(
+        "captures",
+        [(f"{_HOW}/command-line.md", "")],
+        _captures,
+        "arrow,testing",
+        ["zstandard"],
+        language="sh",
+        having="inspect recording.sse",
+    ),
     Task("rollouts", [("docs/scale.md", "Rollouts")], _rollouts, "httpx2"),
     Task(
         "langgraph",

@@ -579,21 +579,11 @@ class _Mender:
         """Ensure that there is a message, and that the user speaks first."""
         count = len(given)
         spoken = next((i for i in range(count) if given[i].role is not Role.SYSTEM), count)
-        first = next(
-            (i for i, message in enumerate(messages) if message.role is not Role.SYSTEM), None
-        )
+        first = next((i for i, one in enumerate(messages) if one.role is not Role.SYSTEM), None)
         is_assistant = first is not None and messages[first].role is Role.ASSISTANT
         accepts = assistant_may_begin(self._dialect, self._model_id)
-        if (
-            is_assistant
-            and not accepts
-            and self._found(
-                ProblemCode.ASSISTANT_FIRST,
-                "the assistant speaks first",
-                "the user is made to",
-                spoken,
-            )
-        ):
+        problem = ProblemCode.ASSISTANT_FIRST, "the assistant speaks first", "the user is made to"
+        if is_assistant and not accepts and self._found(*problem, spoken):
             opening = opening_beside(messages[first or 0])
             return [*messages[:first], opening, *messages[first:]]
         has_system = any(message.role is Role.SYSTEM for message in messages)

@@ -15,7 +15,11 @@ WrittenProtocol: TypeAlias = Literal[
 ]
 """Protocol whose requests and answers are read and written: what clients of a gateway speak."""
 
-RequestProtocol: TypeAlias = Literal[WrittenProtocol, "cohere-chat", "mistral"]
+RequestProtocol: TypeAlias = Literal[
+    WrittenProtocol,
+    "cohere-chat",
+    "mistral",
+]
 """Protocol that requests are rendered in and read from."""
 
 ProtocolName: TypeAlias = Literal[RequestProtocol, "bedrock-invoke", "gemini-interactions"]

@@ -10,7 +10,7 @@ import importlib
 import json
 import sys
 from collections.abc import Callable
-from typing import Any, Final, cast
+from typing import Any, Final, cast, get_args
 
 import httpx2
 import pytest
@@ -18,6 +18,7 @@ import pytest
 import deltafold
 from deltafold import Decoder, Message, ModelError, detect, fold, load_model, parse_request
 from deltafold.contract.kinds import DeltaKind
+from deltafold.contract.names import RequestProtocol
 from deltafold.dialects import dialect_of
 from deltafold.gateway import create_app
 from deltafold.message.messages import ToolCallPart
@@ -36,7 +37,7 @@ CALL: Final[dict[str, object]] = {
     "name": "tide",
     "arguments": {"place": "Brest"},
 }
-TOY: Final[Any] = "toy"  # no name of the protocols that type checkers know
+TOY: Final[Any] = "toy"  # type checkers see the names of this tree
 BODY: Final = _lines(
     HELLO,
     {"toy": "say", "text": "Let me "},
@@ -58,6 +59,7 @@ def dialect() -> None:
     _render()
     _call("toy/toy-1", "/toy/talk", Recording.of(BODY, content_type="application/x-ndjson"))
     assert importlib.import_module("deltafold.dialects.toy").__doc__
+    assert TOY in get_args(RequestProtocol), RequestProtocol
     for name in ("ToyModel", "ToyConfig"):
         assert name in deltafold.__all__, name
         assert getattr(deltafold, name).__doc__, name

@@ -2,9 +2,10 @@
 
 import asyncio
 import warnings
-from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from collections.abc import AsyncIterator, Iterator, Sequence
+from typing import Any, ClassVar, Final
 
+import openai
 import pytest
 
 import deltafold
@@ -12,7 +13,15 @@ from deltafold import ModelError
 from deltafold.compat import anthropic as compat_anthropic
 from deltafold.compat import openai as compat_openai
 from deltafold.transports import followed
-from sdk_clients import anthropic_client, async_anthropic_client, async_openai_client, openai_client
+from sdk_clients import (
+    BASE_URL,
+    HEADERS,
+    OPENAI_HTTP,
+    anthropic_client,
+    async_anthropic_client,
+    async_openai_client,
+    openai_client,
+)
 from watchers import SHAPES, Passing, Seen, watch
 from wires import chat, claude, gpt
 
@@ -324,3 +333,74 @@ def test_the_response_has_its_own_members_again(*, is_async: bool) -> None:
     assert not [
         name for name in ("iter_bytes", "aiter_bytes", "close", "aclose") if name in vars(response)
     ]
+
+
+class Leaving(Passing):
+    """A wrapper that wants one object alone."""
+
+    def __iter__(self) -> Iterator[object]:
+        for item in self.__dict__["__wrapped"]:
+            yield item
+            return
+
+    async def __aiter__(self) -> AsyncIterator[object]:
+        async for item in self.__dict__["__wrapped"]:
+            yield item
+            return
+
+
+class Impatient(Passing):
+    """A wrapper that gives a read up as soon as it waits."""
+
+    async def __anext__(self) -> object:
+        reading = asyncio.ensure_future(anext(self.__dict__["__wrapped"]))
+        await Silent.waits.wait()
+        reading.cancel()
+        await asyncio.wait([reading])
+        raise TimeoutError
+
+
+class Silent:
+    """A body that never comes."""
+
+    waits: ClassVar = asyncio.Event()
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        self.waits.set()
+        await asyncio.Event().wait()
+        yield b""
+
+
+async def wrapped(client: Any, kind: type[Passing]) -> tuple[object, ...]:  # noqa: ANN401
+    response = await client.chat.completions.create(model="m", messages=[], stream=True)
+    try:
+        async with deltafold.astream(kind(response, Seen())) as stream:
+            return outcome(None, await stream.final_message())
+    except ModelError as error:
+        return outcome(error, None)
+
+
+@pytest.mark.parametrize("size", [1, 200, 10_000])
+def test_a_wrapper_that_wants_no_more_objects_cuts_nothing(size: int, *, is_async: bool) -> None:
+    chunks = [BODY[place : place + size] for place in range(0, len(BODY), size)]
+    if is_async:
+        got = asyncio.run(wrapped(async_openai_client(chunks), Leaving))
+    else:
+        response: Any = openai_client(chunks).chat.completions.create(
+            model="m", messages=[], stream=True
+        )
+        with deltafold.stream(Leaving(response, Seen())) as stream:
+            got = outcome(None, stream.final_message())
+    assert got == (None, "High tide is at 17:42.", "stop")
+
+
+def test_the_time_limit_of_a_wrapper_is_the_failure_of_the_stream() -> None:
+    """The limit cancels the read of the connection, which cannot go on then."""
+
+    def answer(_: object) -> object:
+        return OPENAI_HTTP.Response(200, headers=HEADERS, content=Silent())
+
+    http = OPENAI_HTTP.AsyncClient(transport=OPENAI_HTTP.MockTransport(answer))
+    client = openai.AsyncOpenAI(api_key="k", base_url=BASE_URL, http_client=http, max_retries=0)
+    code, *_ = asyncio.run(wrapped(client, Impatient))
+    assert code == "timeout"

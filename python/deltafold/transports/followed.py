@@ -11,6 +11,7 @@ private name is read only to find out whether somebody watches. A wrapper that d
 bytes is named in a warning, once in a process.
 """
 
+import re
 import warnings
 from collections import deque
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator
@@ -26,6 +27,11 @@ from deltafold.transports.unready import FED
 
 MAX_BEHIND: Final = 16 << 20
 """Most bytes that a wrapper may read without an object: larger than any event of a provider."""
+
+_LAST: Final = re.compile(rb"[\r\n]data: ?\[DONE\]")
+"""The last event of Chat; a line of JSON cannot begin like it."""
+
+_OVERLAP: Final = len(b"\ndata: [DONE]") - 1
 
 _MAKES: Final = "__stream__"
 """Method by which the streams of openai, anthropic and SDKs like them make their objects."""
@@ -198,7 +204,9 @@ class _Following:
         self.pieces: deque[bytes] = deque()
         self.behind = 0
         self.failure: BaseException | None = None
-        self.was_asked = self.is_over = self.is_left = self.at_end = False
+        self.was_asked = self.is_over = self.is_left = self.at_end = self.is_cut = False
+        self._saw_last = False
+        self._tail = b"\n"  # the body begins a line
         self.names: tuple[str, ...] = ()
 
     def ended(self, core: "HasError") -> None:
@@ -229,7 +237,15 @@ class _Following:
         """Keep a chunk that the wrapper has asked for."""
         self.pieces.append(chunk)
         self.behind += len(chunk)
+        seen = self._tail + chunk
+        self._saw_last = self._saw_last or _LAST.search(seen) is not None
+        self._tail = seen[-_OVERLAP:]
         return chunk
+
+    @property
+    def was_drained(self) -> bool:
+        """Whether a wrapper that has ended may have read the rest of the connection."""
+        return self.was_asked and (self.is_over or self._saw_last)
 
     def asked(self) -> None:
         """Note that the wrapper reads on.
@@ -389,10 +405,13 @@ class AwaitedFollowedChunks(_Following, AsyncIterator[bytes]):
                 self._objects = aiter(cast("AsyncIterable[object]", self.wrapper))
             await anext(self._objects)
         except StopAsyncIteration:
-            # An SDK that ends before the body does has read the rest of the connection itself.
-            self.at_end = self.was_asked
+            # The SDK of openai reads the rest of the connection behind the last event by itself. A
+            # wrapper that wants no more objects leaves that to the reader.
+            self.at_end = self.was_drained
             self.dropped()
-        except Exception:  # noqa: BLE001 - of the wrapper or its SDK; `failure` has the transport's
+        except Exception as raised:  # noqa: BLE001 - of the wrapper or its SDK; `failure` has the transport's
+            if self.is_cut and self.failure is None:
+                self.failure = raised
             self.dropped()
         except BaseException:
             self.dropped()
@@ -439,6 +458,7 @@ class AwaitedFollowedChunks(_Following, AsyncIterator[bytes]):
             raise
         except BaseException as raised:
             self.failure = raised if isinstance(raised, Exception) else None
+            self.is_cut = self.failure is None  # a limit of the wrapper ends the source as well
             raise
         return self.took(chunk)
 

@@ -335,6 +335,38 @@ def test_the_response_has_its_own_members_again(*, is_async: bool) -> None:
     ]
 
 
+class Bare:
+    """A wrapper with nothing but its iterator."""
+
+    def __init__(self, stream: Any) -> None:  # noqa: ANN401 - of any SDK
+        self.response = stream.response
+        self._stream = stream
+
+    def __iter__(self) -> Iterator[object]:
+        return iter(self._stream)
+
+    def __aiter__(self) -> AsyncIterator[object]:
+        return aiter(self._stream)
+
+
+def test_a_wrapper_needs_no_method_but_its_iterator(*, is_async: bool) -> None:
+    client: Any = (async_openai_client if is_async else openai_client)([BODY])
+    create: Any = client.chat.completions.create
+    chunks_of: Any = compat_openai.chunks
+
+    async def awaited() -> int:
+        async with chunks_of(Bare(await create(model="m", messages=[], stream=True))) as chunks:
+            return len([chunk async for chunk in chunks])
+
+    if is_async:
+        assert asyncio.run(awaited()) == ITEMS
+        return
+    response = create(model="m", messages=[], stream=True)
+    with chunks_of(Bare(response)) as chunks:
+        assert len(list(chunks)) == ITEMS
+    assert response.response.is_closed
+
+
 class Leaving(Passing):
     """A wrapper that wants one object alone."""
 

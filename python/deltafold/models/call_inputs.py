@@ -379,9 +379,9 @@ def tools_of(tools: Tools | None) -> list[ToolSpec]:
 
 
 def _refuse_one_tool(tools: object) -> None:
+    name = type(tools).__qualname__
     is_one = isinstance(tools, str | Mapping | ToolSpec) or not isinstance(tools, Iterable)
     if tools is not None and is_one:
-        name = type(cast("object", tools)).__qualname__
         raise MisuseError(f"tool_specs must be a list of tools, not a {name}: pass [tool]")
 
 

@@ -65,13 +65,14 @@ async def called(
     streams: bool,
     more: Mapping[str, object] | None = None,
     config: Mapping[str, object] | None = None,
+    fails: bool = False,
     **options: Any,  # noqa: ANN401 - those of `create_app`
 ) -> tuple[bytes, Message]:
     """Return the answer that a client has, and the message that the hook has."""
     told: list[Message] = []
 
     async def account(_: object, message: Message, error: object) -> None:
-        assert error is None
+        assert (error is not None) == fails
         told.append(message)
 
     adapter = adapter_of(dialect)
@@ -293,3 +294,15 @@ def test_an_event_that_is_nested_too_deeply_passes_unread() -> None:
     passed = PassedWithoutUsage("openai-chat")
     passed.add(deep)
     assert passed.take() == deep
+
+
+def test_an_error_that_is_no_event_arrives_in_any_chunking() -> None:
+    """Behind the events of the same chunk it was taken for one of them."""
+    body = b'data: {"choices":[%b]}\n\n{"error":{"message":"out of memory"}}\n' % TEXT
+    for size, more in itertools.product(SIZES, ({}, ASKS)):
+        upstream = Upstream("openai-chat", size, body)
+        data, _ = asyncio.run(
+            called(upstream, "openai-chat", "openai-chat", streams=True, more=more, fails=True)
+        )
+        *_, last = chunks(data)
+        assert last["error"]["message"] == "out of memory"

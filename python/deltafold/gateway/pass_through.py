@@ -118,6 +118,9 @@ class PassedBytes:
         self._is_over = True
         self._part = []
         stop = max(0, end - before)
+        has_end = stop <= len(
+            data
+        )  # an error without the form of an event is in none that is whole
         while data[stop : stop + 1] in {b"\r", b"\n"}:  # of the empty line behind the event
             stop += 1
         data = data[:stop]
@@ -127,7 +130,7 @@ class PassedBytes:
             data = data[
                 : max(body.rfind(mark) + len(mark) if mark in body else 0 for mark in marks)
             ]
-        self._last = data
+        self._last = data if has_end else b""
         return data
 
     def close(self) -> bytes:

@@ -3,6 +3,7 @@
 import asyncio
 import warnings
 from collections.abc import AsyncIterator, Iterator, Sequence
+from itertools import repeat
 from typing import Any, ClassVar, Final
 
 import openai
@@ -381,6 +382,20 @@ class Leaving(Passing):
             return
 
 
+class Endless(Passing):
+    """A wrapper whose objects never end."""
+
+    def __iter__(self) -> Iterator[object]:
+        yield from self.__dict__["__wrapped"]
+        yield from repeat(None)
+
+    async def __aiter__(self) -> AsyncIterator[object]:
+        async for item in self.__dict__["__wrapped"]:
+            yield item
+        for item in repeat(None):
+            yield item
+
+
 class Impatient(Passing):
     """A wrapper that gives a read up as soon as it waits."""
 
@@ -412,16 +427,19 @@ async def wrapped(client: Any, kind: type[Passing]) -> tuple[object, ...]:  # no
         return outcome(error, None)
 
 
+@pytest.mark.parametrize("kind", [Leaving, Endless])
 @pytest.mark.parametrize("size", [1, 200, 10_000])
-def test_a_wrapper_that_wants_no_more_objects_cuts_nothing(size: int, *, is_async: bool) -> None:
+def test_a_wrapper_with_an_end_of_its_own_changes_nothing(
+    size: int, kind: type[Passing], *, is_async: bool
+) -> None:
     chunks = [BODY[place : place + size] for place in range(0, len(BODY), size)]
     if is_async:
-        got = asyncio.run(wrapped(async_openai_client(chunks), Leaving))
+        got = asyncio.run(wrapped(async_openai_client(chunks), kind))
     else:
         response: Any = openai_client(chunks).chat.completions.create(
             model="m", messages=[], stream=True
         )
-        with deltafold.stream(Leaving(response, Seen())) as stream:
+        with deltafold.stream(kind(response, Seen())) as stream:
             got = outcome(None, stream.final_message())
     assert got == (None, "High tide is at 17:42.", "stop")
 

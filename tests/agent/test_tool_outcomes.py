@@ -197,6 +197,19 @@ def test_the_text_of_a_result_has_a_limit_and_files_are_not_counted() -> None:
     assert cut.gist == sections.gist
 
 
+def test_a_result_is_measured_once_where_nobody_observes(monkeypatch: pytest.MonkeyPatch) -> None:
+    measured: list[int] = []
+    limited = ToolOutcome.limited
+
+    def counted(outcome: ToolOutcome, max_bytes: int) -> ToolOutcome:
+        measured.append(max_bytes)
+        return limited(outcome, max_bytes)
+
+    monkeypatch.setattr(ToolOutcome, "limited", counted)
+    assert outcome_of(of_value("a" * 600), max_result_bytes=500).content.startswith("a" * 500)
+    assert measured == [500]
+
+
 def test_a_result_below_the_limit_is_unchanged() -> None:
     assert outcome_of(of_value("x" * (1 << 20))).content == "x" * (1 << 20)
     assert len(outcome_of(of_value("x" * ((1 << 20) + 1))).content) < (1 << 20) + 200

@@ -14,7 +14,7 @@ import pytest
 
 from deltafold.cli import main
 from deltafold.testing import Recording, ReplayServer
-from wires import CHAT, CHAT_ERROR
+from wires import CHAT, CHAT_ERROR, chat
 
 TEXT = (
     b'data: {"id":"1","model":"m","choices":[{"delta":{"content":"Hello "}}]}\n\n'
@@ -244,3 +244,16 @@ def test_a_reader_that_ends_first_ends_the_command(command: list[str]) -> None:
     ended = subprocess.run(["/bin/bash", "-c", piped], capture_output=True, text=True, check=True)
     assert ended.stderr == ""
     assert ended.stdout.strip() in {"0", "141"}
+
+
+@pytest.mark.parametrize("command", [["fold"], ["fold", "--json"], ["transcode", "--to", "gemini"]])
+def test_a_reader_that_ends_first_is_no_mistake_of_a_command(
+    command: list[str], tmp_path: Path
+) -> None:
+    """The output is larger than the buffer of any pipe, so that the command notices."""
+    body = tmp_path / "long.sse"
+    body.write_bytes(chat("High tide. " * 200_000))
+    program = f"import sys; from deltafold.cli import main; sys.exit(main({[*command, str(body)]}))"
+    piped = f'"{sys.executable}" -c "{program}" | true; echo ${{PIPESTATUS[0]}}'
+    ended = subprocess.run(["/bin/bash", "-c", piped], capture_output=True, text=True, check=True)
+    assert (ended.stderr, ended.stdout.strip()) == ("", "141")

@@ -13,6 +13,7 @@ from any_name import AnyName
 from client_requests import asked
 from deltafold import Message, fold
 from deltafold.gateway import create_app
+from deltafold.gateway.pass_through import PassedWithoutUsage
 from deltafold.message.parts import TextPart
 from deltafold.models.adapters import adapter_of
 from gateway_clients import CLIENTS, answer
@@ -64,13 +65,14 @@ async def called(
     streams: bool,
     more: Mapping[str, object] | None = None,
     config: Mapping[str, object] | None = None,
+    fails: bool = False,
     **options: Any,  # noqa: ANN401 - those of `create_app`
 ) -> tuple[bytes, Message]:
     """Return the answer that a client has, and the message that the hook has."""
     told: list[Message] = []
 
     async def account(_: object, message: Message, error: object) -> None:
-        assert error is None
+        assert (error is not None) == fails
         told.append(message)
 
     adapter = adapter_of(dialect)
@@ -258,3 +260,49 @@ def test_all_answers_pass_to_a_client_that_did_not_ask_for_usage() -> None:
         )
         assert data == body + end
         assert counts(told) == COUNTS
+
+
+CITED: Final = b'{"id":"c","choices":[],"citations":["https://tide.example"],"usage":%b}' % USAGE
+FILTERED: Final = (
+    b'{"choices":[],"prompt_filter_results":[{"prompt_index":0}],"error":null,"usage":%b}' % USAGE
+)
+
+
+@pytest.mark.parametrize("beside", [CITED, FILTERED], ids=["citations", "prompt_filter_results"])
+def test_what_a_vendor_sends_in_the_chunk_of_the_record_stays(beside: bytes) -> None:
+    body = b'data: {"choices":[%b]}\n\ndata: {"choices":[%b]}\n\ndata: %b\n\ndata: [DONE]\n\n'
+    for size in SIZES:
+        upstream = Upstream("openai-chat", size, body % (TEXT, FINISH, beside))
+        data, told = asyncio.run(called(upstream, "openai-chat", "openai-chat", streams=True))
+        *_, last = chunks(data)
+        assert last == {
+            name: value for name, value in json.loads(beside).items() if name != "usage"
+        }
+        assert counts(told) == COUNTS
+
+
+def test_an_error_in_the_chunk_of_the_record_arrives() -> None:
+    failed = b'{"choices":[],"usage":%b,"error":{"message":"out of memory","code":500}}' % USAGE
+    passed = PassedWithoutUsage("openai-chat")
+    passed.add(b"data: %b\n\n" % failed)
+    (chunk,) = chunks(passed.take())
+    assert chunk["error"]["message"] == "out of memory"
+
+
+def test_an_event_that_is_nested_too_deeply_passes_unread() -> None:
+    deep = b'data: {"usage":{},"choices":%b%b}\n\n' % (b"[" * 200_000, b"]" * 200_000)
+    passed = PassedWithoutUsage("openai-chat")
+    passed.add(deep)
+    assert passed.take() == deep
+
+
+def test_an_error_that_is_no_event_arrives_in_any_chunking() -> None:
+    """Behind the events of the same chunk it was taken for one of them."""
+    body = b'data: {"choices":[%b]}\n\n{"error":{"message":"out of memory"}}\n' % TEXT
+    for size, more in itertools.product(SIZES, ({}, ASKS)):
+        upstream = Upstream("openai-chat", size, body)
+        data, _ = asyncio.run(
+            called(upstream, "openai-chat", "openai-chat", streams=True, more=more, fails=True)
+        )
+        *_, last = chunks(data)
+        assert last["error"]["message"] == "out of memory"

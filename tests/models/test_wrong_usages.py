@@ -122,6 +122,14 @@ def test_an_address_that_is_not_there_is_in_the_error(path: str, said: str) -> N
     assert (error.status, error.retryable) == (404, False)
 
 
+def test_a_version_that_the_path_has_too_is_named() -> None:
+    with ReplayServer({"/v1/messages": answer("anthropic-messages", "Hi")}) as server:
+        url = f"{server.url}/v1"
+        model = deltafold.load_model("anthropic/claude-opus-4-8", base_url=url, api_key="k")
+        with model, pytest.raises(ModelError, match=r"/v1/v1/messages; base_url ends before /v1$"):
+            model.send_message_sync("?")
+
+
 def test_a_secret_of_an_address_is_not_in_the_error() -> None:
     with ReplayServer() as server:
         error = refused(f"{server.url.replace('//', '//user:very-secret@')}/v1")

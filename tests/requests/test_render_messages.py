@@ -5,8 +5,11 @@ official clients send for them, and errors that name what to do instead.
 """
 
 import asyncio
+import inspect
 import logging
+import warnings
 from typing import Any, Final, cast
+from unittest.mock import create_autospec
 
 import anthropic
 import httpx2
@@ -248,6 +251,16 @@ def test_a_message_is_no_message_of_an_sdk() -> None:
     for call in calls:
         with pytest.raises(TypeError, match=r"message\.to_api\('openai-chat'\)"):
             call()
+
+
+def test_a_debugger_and_a_mock_look_through_the_members_of_a_message() -> None:
+    said = Message.assistant("Hi")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of pydantic's own members
+        assert dict(inspect.getmembers(said))["text"] == "Hi"
+        assert create_autospec(said).to_api("openai-chat") is not None
+    assert hasattr(said, "__api_exclude__")
+    assert said.model_dump(exclude={"id"}) == said.model_dump()
 
 
 def test_a_message_is_no_message_of_an_asynchronous_sdk() -> None:

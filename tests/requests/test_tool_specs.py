@@ -232,6 +232,25 @@ def test_the_tools_of_every_api_are_tools(tool: dict[str, object]) -> None:
     assert (spec.name, spec.description, spec.parameter_schema) == ("weather", "Tell.", CITY)
 
 
+def test_a_declaration_in_the_words_of_gemini_is_one_of_gemini() -> None:
+    schema = {"type": "OBJECT", "properties": {"city": {"type": "STRING"}}}
+    (spec,) = tools_of([{**FUNCTION, "parameters": schema}])
+    assert (spec.dialect, spec.parameter_schema) == ("gemini", CITY)
+
+
+@pytest.mark.parametrize("member", ["parameterSchema", "parameter_schema", "inputSchema"])
+def test_no_schema_becomes_a_member_that_nobody_reads(member: str) -> None:
+    with pytest.raises(ValidationError, match="type"):
+        tools_of([{"type": "function", "name": "weather", member: CITY}])
+
+
+def test_one_tool_is_no_list_of_tools() -> None:
+    alone: list[Any] = [plain, Weather, FUNCTION, "weather", ToolSpec(name="weather")]
+    for tool in alone:
+        with pytest.raises(deltafold.MisuseError, match=r"tool_specs must be a list .*\[tool\]"):
+            tools_of(tool)
+
+
 def test_functions_and_classes_are_tools() -> None:
     assert [spec.name for spec in tools_of([plain, Weather])] == ["plain", "Weather"]
     assert tools_of([plain])[0] == ToolSpec.from_function(plain)

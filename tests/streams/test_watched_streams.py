@@ -2,9 +2,11 @@
 
 import asyncio
 import warnings
-from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from collections.abc import AsyncIterator, Iterator, Sequence
+from itertools import repeat
+from typing import Any, ClassVar, Final
 
+import openai
 import pytest
 
 import deltafold
@@ -12,7 +14,15 @@ from deltafold import ModelError
 from deltafold.compat import anthropic as compat_anthropic
 from deltafold.compat import openai as compat_openai
 from deltafold.transports import followed
-from sdk_clients import anthropic_client, async_anthropic_client, async_openai_client, openai_client
+from sdk_clients import (
+    BASE_URL,
+    HEADERS,
+    OPENAI_HTTP,
+    anthropic_client,
+    async_anthropic_client,
+    async_openai_client,
+    openai_client,
+)
 from watchers import SHAPES, Passing, Seen, watch
 from wires import chat, claude, gpt
 
@@ -324,3 +334,123 @@ def test_the_response_has_its_own_members_again(*, is_async: bool) -> None:
     assert not [
         name for name in ("iter_bytes", "aiter_bytes", "close", "aclose") if name in vars(response)
     ]
+
+
+class Bare:
+    """A wrapper with nothing but its iterator."""
+
+    def __init__(self, stream: Any) -> None:  # noqa: ANN401 - of any SDK
+        self.response = stream.response
+        self._stream = stream
+
+    def __iter__(self) -> Iterator[object]:
+        return iter(self._stream)
+
+    def __aiter__(self) -> AsyncIterator[object]:
+        return aiter(self._stream)
+
+
+def test_a_wrapper_needs_no_method_but_its_iterator(*, is_async: bool) -> None:
+    client: Any = (async_openai_client if is_async else openai_client)([BODY])
+    create: Any = client.chat.completions.create
+    chunks_of: Any = compat_openai.chunks
+
+    async def awaited() -> int:
+        async with chunks_of(Bare(await create(model="m", messages=[], stream=True))) as chunks:
+            return len([chunk async for chunk in chunks])
+
+    if is_async:
+        assert asyncio.run(awaited()) == ITEMS
+        return
+    response = create(model="m", messages=[], stream=True)
+    with chunks_of(Bare(response)) as chunks:
+        assert len(list(chunks)) == ITEMS
+    assert response.response.is_closed
+
+
+class Leaving(Passing):
+    """A wrapper that wants one object alone."""
+
+    def __iter__(self) -> Iterator[object]:
+        for item in self.__dict__["__wrapped"]:
+            yield item
+            return
+
+    async def __aiter__(self) -> AsyncIterator[object]:
+        async for item in self.__dict__["__wrapped"]:
+            yield item
+            return
+
+
+class Endless(Passing):
+    """A wrapper whose objects never end."""
+
+    def __iter__(self) -> Iterator[object]:
+        yield from self.__dict__["__wrapped"]
+        yield from repeat(None)
+
+    async def __aiter__(self) -> AsyncIterator[object]:
+        async for item in self.__dict__["__wrapped"]:
+            yield item
+        for item in repeat(None):
+            yield item
+
+
+class Impatient(Passing):
+    """A wrapper that gives a read up as soon as it waits."""
+
+    async def __anext__(self) -> object:
+        reading = asyncio.ensure_future(anext(self.__dict__["__wrapped"]))
+        await Silent.waits.wait()
+        reading.cancel()
+        await asyncio.wait([reading])
+        raise TimeoutError
+
+
+class Silent:
+    """A body that never comes."""
+
+    waits: ClassVar = asyncio.Event()
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        self.waits.set()
+        await asyncio.Event().wait()
+        yield b""
+
+
+async def wrapped(client: Any, kind: type[Passing]) -> tuple[object, ...]:  # noqa: ANN401
+    response = await client.chat.completions.create(model="m", messages=[], stream=True)
+    try:
+        async with deltafold.astream(kind(response, Seen())) as stream:
+            return outcome(None, await stream.final_message())
+    except ModelError as error:
+        return outcome(error, None)
+
+
+@pytest.mark.parametrize("kind", [Leaving, Endless])
+@pytest.mark.parametrize("size", [1, 200, 10_000])
+def test_a_wrapper_with_an_end_of_its_own_changes_nothing(
+    size: int, kind: type[Passing], *, is_async: bool
+) -> None:
+    chunks = [BODY[place : place + size] for place in range(0, len(BODY), size)]
+    if is_async:
+        got = asyncio.run(wrapped(async_openai_client(chunks), kind))
+    else:
+        response: Any = openai_client(chunks).chat.completions.create(
+            model="m", messages=[], stream=True
+        )
+        with deltafold.stream(kind(response, Seen())) as stream:
+            got = outcome(None, stream.final_message())
+    assert got == (None, "High tide is at 17:42.", "stop")
+
+
+def test_the_time_limit_of_a_wrapper_is_the_failure_of_the_stream() -> None:
+    """The limit cancels the read of the connection, which cannot go on then."""
+
+    def answer(_: object) -> object:
+        return OPENAI_HTTP.Response(200, headers=HEADERS, content=Silent())
+
+    http = OPENAI_HTTP.AsyncClient(transport=OPENAI_HTTP.MockTransport(answer))
+    client = openai.AsyncOpenAI(api_key="k", base_url=BASE_URL, http_client=http, max_retries=0)
+    code, *_ = asyncio.run(wrapped(client, Impatient))
+    assert code == "timeout"

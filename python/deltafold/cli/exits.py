@@ -19,7 +19,14 @@ EXIT_USAGE: Final = 2
 
 
 def complain(problem: str | Exception) -> None:
-    """Write a line about a problem, whose own lines are joined."""
+    """Write a line about a problem, whose own lines are joined.
+
+    Raises:
+        BrokenPipeError: the problem is that the reader of the output has ended, which ends the
+            command without a word.
+    """
+    if isinstance(problem, BrokenPipeError):
+        raise problem
     if isinstance(problem, ValidationError):
         mistakes = (
             ": ".join((*map(str, mistake["loc"]), mistake["msg"])) for mistake in problem.errors()

@@ -88,10 +88,12 @@ def _passed(
     body = http_response(stream)
     if body is not stream:
         # A wrapper of an SDK's stream: its objects are wanted, not the bytes below.
-        made = cast("Any", stream)
+        made, response = cast("Any", stream), cast("Any", body)
         if isinstance(getattr(body, "stream", None), AsyncIterable):
-            return AsyncObjectStream(passed, AsyncSource(aiter(made), made.close, _OK, {}))
-        return ObjectStream(passed, Source(iter(made), made.close, _OK, {}))
+            close = getattr(made, "close", response.aclose)
+            return AsyncObjectStream(passed, AsyncSource(aiter(made), close, _OK, {}))
+        close = getattr(made, "close", response.close)
+        return ObjectStream(passed, Source(iter(made), close, _OK, {}))
     if isinstance(stream, AsyncIterable):
         return AsyncObjectStream(passed, async_source_of(cast("object", stream)))
     return ObjectStream(passed, source_of(stream))

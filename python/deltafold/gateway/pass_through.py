@@ -118,6 +118,9 @@ class PassedBytes:
         self._is_over = True
         self._part = []
         stop = max(0, end - before)
+        has_end = stop <= len(
+            data
+        )  # an error without the form of an event is in none that is whole
         while data[stop : stop + 1] in {b"\r", b"\n"}:  # of the empty line behind the event
             stop += 1
         data = data[:stop]
@@ -127,7 +130,7 @@ class PassedBytes:
             data = data[
                 : max(body.rfind(mark) + len(mark) if mark in body else 0 for mark in marks)
             ]
-        self._last = data
+        self._last = data if has_end else b""
         return data
 
     def close(self) -> bytes:
@@ -162,7 +165,8 @@ class PassedBytes:
 class PassedWithoutUsage(PassedBytes):
     """Events of Chat without the records of usage that only the gateway asked for.
 
-    The record is a chunk without choices, or at some vendors a member of a chunk with choices.
+    The record is a chunk without choices, or at some vendors a member of a chunk with choices or
+    with citations, filter results or an error, which stay.
     Source: "stream_options" of OpenAI's reference of Chat Completions.
     """
 
@@ -184,6 +188,29 @@ class PassedWithoutUsage(PassedBytes):
         """See `PassedBytes`."""
         return _without_usage(super().last())
 
+
+_OF_A_RECORD: Final = frozenset(
+    {
+        "choices",
+        "created",
+        "id",
+        "model",
+        "object",
+        "obfuscation",
+        "p",
+        "provider",
+        "service_tier",
+        "system_fingerprint",
+        "time_info",
+        "timings",
+        "x_groq",
+    }
+)
+"""Members beside `usage` that tell a client without the counts nothing.
+
+Sources: those of `ChatCompletionChunk` of openai-python 3.57 that each chunk has, and the clocks
+and counters of OpenRouter, llama.cpp, Cerebras and Groq.
+"""
 
 _RECORD: Final = re.compile(rb'"usage"\s*:\s*\{')
 
@@ -207,13 +234,14 @@ def _event_without_usage(lines: list[bytes]) -> list[bytes]:
     fields = [line for line in lines if line.startswith(b"data:")]
     try:
         chunk = json_object(json.loads(b"".join(line[5:] for line in fields)))
-    except ValueError:
+    except (ValueError, RecursionError):
         return lines
     if chunk is None or json_object(chunk.get("usage")) is None:
         return lines
-    if not chunk.get("choices"):
-        return []
     rest = {name: value for name, value in chunk.items() if name != "usage"}
+    told = {name for name, value in rest.items() if value}
+    if "choices" not in told and told <= _OF_A_RECORD:
+        return []
     data = json.dumps(rest, separators=(",", ":")).encode()
     end = fields[-1][len(fields[-1].rstrip(b"\r\n")) :]
     first = lines.index(fields[0])
@@ -227,6 +255,6 @@ def _is_event(rest: bytes) -> bool:
     data = b"\n".join(fields).strip()
     try:
         json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         return data == b"[DONE]"
     return True

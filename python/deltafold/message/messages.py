@@ -12,7 +12,7 @@ read.
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, Final, Self, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Self, cast
 from uuid import UUID, uuid4
 
 from pydantic import (
@@ -102,6 +102,10 @@ KINDS_OF_ROLE: Final = {
     Role.TOOL: ("tool_result",),
 }
 """Kinds of part that a message of each role may hold."""
+
+
+_OF_SDKS: Final = frozenset({"an SDK of OpenAI or Anthropic sends this"})
+"""What the SDKs of OpenAI and Anthropic leave out of a model that they send, by its own word."""
 
 
 class Meta(WireModel):
@@ -227,6 +231,23 @@ class Message(WireModel):
             """Delete a field, after all fields of a lazy message are made."""
             _ = self.__dict__
             super().__delattr__(name)
+
+        def model_dump(self, **options: object) -> dict[str, object]:
+            """Return the wire form.
+
+            Raises:
+                TypeError: an SDK dumps the message to send it.
+            """
+            if options.get("exclude") is _OF_SDKS:
+                raise TypeError(
+                    "an SDK sends no deltafold.Message: add message.to_api(protocol), such as "
+                    "messages += message.to_api('openai-chat') or "
+                    "message.to_api('anthropic-messages')"
+                )
+            return super().model_dump(**options)
+
+    # Whatever looks through the members of an object reads it as well, so that it raises nothing.
+    __api_exclude__: ClassVar[frozenset[str]] = _OF_SDKS
 
     id: UUID = Field(default_factory=uuid4)
     run_id: str | None = None
@@ -477,18 +498,6 @@ class Message(WireModel):
             LOGGER.warning("to_api(%r): %s", protocol, note["message"])
         rendered: list[Any] = members[messages]
         return rendered
-
-    @property
-    def __api_exclude__(self) -> object:
-        """Refuse to be sent as it is: the SDKs of OpenAI and Anthropic read this before they do.
-
-        Raises:
-            TypeError: always.
-        """
-        raise TypeError(
-            "an SDK sends no deltafold.Message: add message.to_api(protocol), such as "
-            "messages += message.to_api('openai-chat') or message.to_api('anthropic-messages')"
-        )
 
     def to_dict(self) -> dict[str, object]:
         """Return the wire form: JSON's own types, camelCase names."""

@@ -98,8 +98,11 @@ def _of_path(error: ModelError, dialect: str, vendor: str, asked: Asked) -> str 
         return said
     given, path = urlsplit(asked.base_url).path.rstrip("/"), asked.path.partition("?")[0]
     usual = urlsplit(own or "").path.rstrip("/")
+    first = "/".join(path.split("/", 2)[:2])
     if given.endswith(path):
         said += f"; base_url ends before {path}"
+    elif given.endswith(first) and not usual.endswith(first):
+        said += f"; base_url ends before {first}"
     elif usual and not given:
         said += f"; base_url usually ends with {usual}"
     if row is not None and dialect == row.thinking_dialect:

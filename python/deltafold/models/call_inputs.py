@@ -67,6 +67,9 @@ _FORMS: Final[Mapping[str, RequestProtocol]] = {
 }
 """Members by which the tools of the protocols are told apart; all others have a type."""
 
+_OF_NO_API: Final = frozenset({"parameterSchema", "parameter_schema", "inputSchema"})
+"""Schemas of a ToolSpec and of MCP, which a reader of an API's tools would take for nothing."""
+
 MessageLike: TypeAlias = (
     "Message | UserMessage | AssistantMessage | Block | Mapping[str, object] | str"
 )
@@ -362,9 +365,10 @@ def tools_of(tools: Tools | None) -> list[ToolSpec]:
 
     Raises:
         ValueError: a member is wrong; the error names the place of the tool.
-        MisuseError: two tools have the same name, which all providers refuse; a provider runs a
-            tool itself.
+        MisuseError: the argument is one tool; two tools have the same name, which all providers
+            refuse; a provider runs a tool itself.
     """
+    _refuse_one_tool(tools)
     specs = [spec for place, tool in enumerate(tools or ()) for spec in _specs_of(tool, place)]
     names: set[str] = set()
     for spec in specs:
@@ -372,6 +376,13 @@ def tools_of(tools: Tools | None) -> list[ToolSpec]:
             raise MisuseError(f"tool_specs: two tools have the name {spec.name!r}")
         names.add(spec.name)
     return specs
+
+
+def _refuse_one_tool(tools: object) -> None:
+    name = type(tools).__qualname__
+    is_one = isinstance(tools, str | Mapping | ToolSpec) or not isinstance(tools, Iterable)
+    if tools is not None and is_one:
+        raise MisuseError(f"tool_specs must be a list of tools, not a {name}: pass [tool]")
 
 
 def _specs_of(tool: ToolLike, place: int) -> Sequence[ToolSpec]:
@@ -396,7 +407,16 @@ def _specs_of(tool: ToolLike, place: int) -> Sequence[ToolSpec]:
 def _specs_of_json(tool: Mapping[str, object], place: int) -> Sequence[ToolSpec]:
     """Read a tool in our own form, or in that of a request of a provider."""
     if "parameters" in tool and "type" not in tool:
-        tool = {"type": "function", "function": tool}
+        schema = tool["parameters"]
+        kind = (
+            cast("Mapping[str, object]", schema).get("type")
+            if isinstance(schema, Mapping)
+            else None
+        )
+        if isinstance(kind, str) and kind.isupper():  # as Gemini alone writes the types
+            tool = {"functionDeclarations": [tool]}
+        else:
+            tool = {"type": "function", "function": tool}
     form = _form_of(tool)
     if form is None and "name" in tool:
         return (ToolSpec.model_validate(tool),)
@@ -421,6 +441,8 @@ def _specs_of_json(tool: Mapping[str, object], place: int) -> Sequence[ToolSpec]
 
 def _form_of(tool: Mapping[str, object]) -> RequestProtocol | None:
     """Return the protocol in whose form a tool is written, None for the form of a ToolSpec."""
+    if not _OF_NO_API.isdisjoint(tool):
+        return None
     fits: Iterator[RequestProtocol] = (form for member, form in _FORMS.items() if member in tool)
     found = next(fits, None)
     if found is not None or "type" not in tool:

@@ -6,11 +6,13 @@ them through the SDK, so that its span has the answer and ends when the stream d
 
 Laws: an unwatched stream pays one look at its class. The wrapper gets bytes from us alone, at the
 time when we read them; what it raises changes nothing of what we read. A chunk is kept until the
-reader takes it, and a wrapper that makes no object of `MAX_BEHIND` bytes is no longer asked. A
+reader takes it, and a wrapper that makes no object of `MAX_BEHIND` bytes, or more objects than it
+has read bytes, is no longer asked. A
 private name is read only to find out whether somebody watches. A wrapper that does not read the
 bytes is named in a warning, once in a process.
 """
 
+import re
 import warnings
 from collections import deque
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator
@@ -26,6 +28,14 @@ from deltafold.transports.unready import FED
 
 MAX_BEHIND: Final = 16 << 20
 """Most bytes that a wrapper may read without an object: larger than any event of a provider."""
+
+_UNREAD: Final = 1024
+"""Most objects that a wrapper makes of no bytes; no SDK makes more than one of each byte."""
+
+_LAST: Final = re.compile(rb"[\r\n]data: ?\[DONE\]")
+"""The last event of Chat; a line of JSON cannot begin like it."""
+
+_OVERLAP: Final = len(b"\ndata: [DONE]") - 1
 
 _MAKES: Final = "__stream__"
 """Method by which the streams of openai, anthropic and SDKs like them make their objects."""
@@ -197,8 +207,11 @@ class _Following:
         self.body = body
         self.pieces: deque[bytes] = deque()
         self.behind = 0
+        self.objects_left = _UNREAD
         self.failure: BaseException | None = None
-        self.was_asked = self.is_over = self.is_left = self.at_end = False
+        self.was_asked = self.is_over = self.is_left = self.at_end = self.is_cut = False
+        self._saw_last = False
+        self._tail = b"\n"  # the body begins a line
         self.names: tuple[str, ...] = ()
 
     def ended(self, core: "HasError") -> None:
@@ -229,7 +242,16 @@ class _Following:
         """Keep a chunk that the wrapper has asked for."""
         self.pieces.append(chunk)
         self.behind += len(chunk)
+        self.objects_left += len(chunk)
+        seen = self._tail + chunk
+        self._saw_last = self._saw_last or _LAST.search(seen) is not None
+        self._tail = seen[-_OVERLAP:]
         return chunk
+
+    @property
+    def was_drained(self) -> bool:
+        """Whether a wrapper that has ended may have read the rest of the connection."""
+        return self.was_asked and (self.is_over or self._saw_last)
 
     def asked(self) -> None:
         """Note that the wrapper reads on.
@@ -240,6 +262,12 @@ class _Following:
         self.was_asked = True
         if self.behind > MAX_BEHIND:
             raise _Behind
+
+    def made(self) -> None:
+        """Note that the wrapper has made an object; ask it no more if it makes them of nothing."""
+        self.objects_left -= 1
+        if self.objects_left < 0:
+            self.dropped()
 
     def dropped(self) -> None:
         """Ask the wrapper no more; name it if it never read the response."""
@@ -302,6 +330,7 @@ class FollowedChunks(_Following, Iterator[bytes]):
                     return
                 self._objects = iter(cast("Iterable[object]", self.wrapper))
             next(self._objects)
+            self.made()
         except StopIteration:
             self.dropped()
         except Exception:  # noqa: BLE001 - of the wrapper or its SDK; `failure` has the transport's
@@ -388,11 +417,15 @@ class AwaitedFollowedChunks(_Following, AsyncIterator[bytes]):
                     return
                 self._objects = aiter(cast("AsyncIterable[object]", self.wrapper))
             await anext(self._objects)
+            self.made()
         except StopAsyncIteration:
-            # An SDK that ends before the body does has read the rest of the connection itself.
-            self.at_end = self.was_asked
+            # The SDK of openai reads the rest of the connection behind the last event by itself. A
+            # wrapper that wants no more objects leaves that to the reader.
+            self.at_end = self.was_drained
             self.dropped()
-        except Exception:  # noqa: BLE001 - of the wrapper or its SDK; `failure` has the transport's
+        except Exception as raised:  # noqa: BLE001 - of the wrapper or its SDK; `failure` has the transport's
+            if self.is_cut and self.failure is None:
+                self.failure = raised
             self.dropped()
         except BaseException:
             self.dropped()
@@ -439,6 +472,7 @@ class AwaitedFollowedChunks(_Following, AsyncIterator[bytes]):
             raise
         except BaseException as raised:
             self.failure = raised if isinstance(raised, Exception) else None
+            self.is_cut = self.failure is None  # a limit of the wrapper ends the source as well
             raise
         return self.took(chunk)
 

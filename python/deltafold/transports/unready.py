@@ -97,7 +97,7 @@ def _refuse_whole(response: object, entry: str) -> None:
     kind = type(response)
     name, module = kind.__qualname__, kind.__module__
     if "ResponseMetadata" in (json_object(response) or ()):
-        name, module = "answer of boto3", "botocore"
+        name, module = "whole answer of boto3", "botocore"
     elif not hasattr(kind, "model_fields"):
         return
     package = module.partition(".")[0]

@@ -190,11 +190,12 @@ class ToolExecutor:
             else:
                 text = "The tool cancelled itself." if is_cancelled else _described(error)
             return _failed(call, text)
-        is_well = outcome.status is ToolExecutionStatus.SUCCESS
-        step.ended(
-            None if is_well else str(outcome.status),
-            result=outcome.limited(self._max_result_bytes).content,
-        )
+        if step is not NO_STEP:
+            is_well = outcome.status is ToolExecutionStatus.SUCCESS
+            step.ended(
+                None if is_well else str(outcome.status),
+                result=outcome.limited(self._max_result_bytes).content,
+            )
         return outcome
 
     def _begun(self, tool: Tool, call: ToolCallRequest) -> Step:

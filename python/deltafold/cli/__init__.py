@@ -51,10 +51,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     A reader that ends first, such as `head`, ends the command as it ends those of the system.
     """
-    arguments = make_parser().parse_args(argv)
     try:
-        code = cast("_Command", arguments.run)(arguments)
-        sys.stdout.flush()
+        try:
+            arguments = make_parser().parse_args(argv)
+            code = cast("_Command", arguments.run)(arguments)
+        finally:  # `--help` leaves by SystemExit
+            sys.stdout.flush()
     except BrokenPipeError:
         # Python flushes the stream once more when it ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -11,6 +11,8 @@
 //! - Usage is written last.  One terminal is written, and nothing after it.
 //! - What waits is bounded; a stream that exceeds the bound fails.
 
+mod ending;
+
 use super::calls::{NOTHING, holds_calls, is_cut_call, note_cut_call};
 use super::draft::Draft;
 use super::escape::write_escaped;
@@ -20,7 +22,7 @@ use super::settings::{DeclinedCalls, Settings};
 use super::waiting::{Content, Slot, Slots, WaitingText};
 use super::writer::{Ending, Order, Writer};
 use crate::contract::{
-    Delta, Destination, ErrorCode, Failure, FinishReason, InputFormat, Payload, TextAttributes,
+    Delta, Destination, ErrorCode, Failure, InputFormat, Payload, TextAttributes,
 };
 
 /// Order of one stream for one target.
@@ -523,100 +525,6 @@ impl<W: Writer> Sequencer<W> {
             }
         }
         self.advance(draft);
-    }
-
-    /// Write the calls that waited for the end, or leave them out if it forbids them.  Returns true if there was a whole one.
-    fn end_held_calls(&mut self, draft: &mut Draft, forbids_calls: bool) -> bool {
-        let mut has_whole = false;
-        for index in self.slots.numbers() {
-            let Some(Slot { content: Content::Call(call), opened: false, ended: true }) =
-                self.slots.get(index)
-            else {
-                continue;
-            };
-            let is_whole = !is_cut_call::<W>(call);
-            has_whole |= is_whole;
-            if is_whole && forbids_calls {
-                let why = format!("the call of {}, which may not run after this end", call.name);
-                draft.notes.add("call", &why);
-                self.slots.drop(index);
-            } else {
-                self.close(draft, index);
-            }
-        }
-        has_whole
-    }
-
-    /// Close all that is open; deltas of a caller may leave the ends of parts out.
-    fn close_all(&mut self, draft: &mut Draft) {
-        for index in self.slots.numbers() {
-            if self.slots.get(index).is_some() {
-                self.end_part(draft, index);
-            }
-        }
-    }
-
-    fn done(&mut self, draft: &mut Draft, ending: Ending<'_>) {
-        let failure = ending.failure_text(W::ERROR_REASON_FAILS, self.status.is_none());
-        self.close_all(draft);
-        if self.ended {
-            return;
-        }
-        if let Some(text) = failure {
-            return self.error(draft, &ending.failure(&text));
-        }
-        self.begin(draft);
-        let forbids_calls = ending.reason.forbids_calls().is_some();
-        let was_held = self.end_held_calls(draft, forbids_calls);
-        let mut ending = Ending { has_calls: self.calls > 0 || was_held, ..ending };
-        if self.declined && !forbids_calls {
-            draft.notes.add("call", "a written call of a model that another one took over from");
-            ending = Ending { reason: FinishReason::ContentFilter, raw: None, ..ending };
-        }
-        self.writer.finish(draft, &ending.without_calls(self.whole_calls == 0));
-        self.ended = true;
-    }
-
-    /// Write what waits for a part that will not end any more.  Decoders end all parts before a failure; callers may not.
-    fn flush(&mut self, draft: &mut Draft) {
-        for index in self.slots.earlier_turns() {
-            if let Some(Slot { content: Content::Call(call), ended: false, .. }) =
-                self.slots.get(index)
-            {
-                call.incomplete = true;
-            }
-            self.end_part(draft, index);
-        }
-    }
-
-    fn error(&mut self, draft: &mut Draft, failure: &Failure<&str>) {
-        if self.status.is_some() {
-            self.flush(draft);
-        }
-        self.end_held_calls(draft, true);
-        self.ended = true;
-        self.failed = true;
-        if let Some(number) = draft.answer {
-            draft.deferred.get_or_insert_with(|| {
-                Box::new((number, failure.map(&mut |text: &&str| Box::from(*text))))
-            });
-        } else if self.status.is_none() {
-            self.refuse(draft, failure);
-        } else {
-            self.writer.fail(draft, failure);
-        }
-    }
-
-    /// Write a failure before all content.
-    fn refuse(&mut self, draft: &mut Draft, failure: &Failure<&str>) {
-        let (status, body) = W::refusal(draft, failure);
-        self.status = Some(status);
-        if status == 200 {
-            draft.out.json_event("", &body);
-            self.writer.end(draft);
-        } else {
-            draft.out.body(&body);
-        }
     }
 
     /// Count bytes that wait, and end the stream at the bound.

@@ -23,8 +23,7 @@ from pathlib import Path
 from typing import Final
 
 from documentation import Block, blocks_of
-from newcomer_provider import Provider
-from newcomer_tasks import TASKS, FailedTaskError, Run, Task
+from newcomer_tasks import TASKS, FailedTaskError, Provider, Run, Task
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 # A newcomer has no packages in the cache of pip.

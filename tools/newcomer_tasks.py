@@ -22,9 +22,9 @@ from typing import Any, Final
 import pyarrow as pa
 
 from any_name import AnyName
+from any_provider import AnyProvider
 from capture_forms import EXACT, LINES
 from deltafold.testing import answer
-from newcomer_provider import Provider
 
 _SECONDS: Final = 120
 _OK, _UNAUTHORIZED = 200, 401
@@ -43,6 +43,25 @@ if inspect.iscoroutine(result):
 
 class FailedTaskError(Exception):
     """A task did not do what the documentation says."""
+
+
+class Provider(AnyProvider):
+    """The provider of a task: no two of its texts are the same."""
+
+    def text(self) -> tuple[str, ...]:
+        """Return the pieces of the next text."""
+        return "Answer ", f"{len(self.requests)} is ", "17:42."
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts that were sent, without the answers that call tools."""
+        return [message.text for message in self.answered if message.text]
+
+    @property
+    def tokens(self) -> int:
+        """The sum of the counts of all answers, whether a client asked for them or not."""
+        usages = [message.meta.usage for message in self.answered]
+        return sum(usage.total_tokens or 0 for usage in usages if usage is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +197,7 @@ def _has_in_order(printed: str, texts: Sequence[str]) -> None:
 
 
 def _asked(run: Run, count: int) -> None:
-    made = len(run.provider.answered.messages)
+    made = len(run.provider.answered)
     if made != count:
         raise FailedTaskError(f"the provider was asked {made} times, not {count}")
 
@@ -186,28 +205,28 @@ def _asked(run: Run, count: int) -> None:
 def _readme(run: Run) -> None:
     printed = run.printed()
     _asked(run, 1)
-    if printed != run.provider.answered.texts[0]:
-        raise FailedTaskError(f"{printed!r} is not {run.provider.answered.texts[0]!r}")
+    if printed != run.provider.texts[0]:
+        raise FailedTaskError(f"{printed!r} is not {run.provider.texts[0]!r}")
 
 
 def _two_turns(run: Run) -> None:
     printed = run.printed()
     _asked(run, 2)
-    sent = run.provider.answered
-    _has_in_order(printed, [*sent.texts, str(sent.usages[1])])
+    usage = run.provider.answered[1].meta.usage
+    _has_in_order(printed, [*run.provider.texts, str(usage)])
 
 
 def _tools(run: Run) -> None:
     printed = run.printed()
     _asked(run, 5)
-    *chat, last = run.provider.answered.texts
+    *chat, last = run.provider.texts
     _has_in_order(printed, [*chat, "['messages', 'system'] ()", last])
 
 
 def _typed(run: Run) -> None:
     printed = run.printed()
     _asked(run, 1)
-    given = json.loads(run.provider.answered.texts[0])
+    given = json.loads(run.provider.texts[0])
     _has_in_order(printed, [f"{given['place']} {given['hour']}"])
 
 
@@ -242,7 +261,7 @@ def _page(run: Run) -> None:
             check=False,
         ).stdout
     _asked(run, 1)
-    _has_in_order(shown, [f'<p id="answer">{run.provider.answered.texts[0]}</p>', "writing, done"])
+    _has_in_order(shown, [f'<p id="answer">{run.provider.texts[0]}</p>', "writing, done"])
 
 
 def _agent(before: int) -> Callable[[Run], None]:
@@ -251,8 +270,8 @@ def _agent(before: int) -> Callable[[Run], None]:
     def do(run: Run) -> None:
         printed = run.printed()
         _asked(run, before + 6)
-        _has_in_order(printed, run.provider.answered.texts)
-        calls = [one.tool_calls for one in run.provider.answered.messages[before:]]
+        _has_in_order(printed, run.provider.texts)
+        calls = [one.tool_calls for one in run.provider.answered[before:]]
         names = [call.tool_name for found in calls for call in found]
         if len(names) != 4 or names[:2] != names[2:] or len(set(names)) != 2:  # noqa: PLR2004 - two tools, two turns
             raise FailedTaskError(f"two tools run in each of two turns, not {names}")
@@ -292,11 +311,11 @@ def _gateway(run: Run) -> None:
         if _status(f"{url}/v1/chat/completions", _chat("wrong"), {"model": "m"}) != _UNAUTHORIZED:
             raise FailedTaskError("a wrong key is not refused")
         for number, (path, headers, body) in enumerate(_requests()):
-            before = run.provider.answered.tokens
+            before = run.provider.tokens
             if _status(url + path, headers, body) != _OK:
                 raise FailedTaskError(f"{path} is not answered")
             owner = ("owner:ann", "owner:bob")[number % 2]
-            said[owner] = said.get(owner, 0) + run.provider.answered.tokens - before
+            said[owner] = said.get(owner, 0) + run.provider.tokens - before
         with urllib.request.urlopen(f"{url}/spent", timeout=_SECONDS) as response:  # noqa: S310 - loopback
             counted = json.loads(response.read())
     if counted != said:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from any_provider import AnyProvider
 from deltafold import MisuseError
-from documentation import AnyProvider, Reader, surround
+from documentation import Reader, surround
 from introduced import introduce
 from public_names import PUBLIC, docstring_of, has_example
 from undemonstrated import NOT_RUN

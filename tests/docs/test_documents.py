@@ -16,9 +16,10 @@ from typing import Any, Final
 
 import pytest
 
+from any_provider import AnyProvider
 from corpus import ROOT
 from deltafold.cli import make_parser
-from documentation import AnyProvider, Block, Reader, blocks_of, forget, pages, python_of, surround
+from documentation import Block, Reader, blocks_of, forget, pages, python_of, surround
 from given_to_documents import GIVEN, give
 
 BLOCKS: Final = [block for page in pages() for block in blocks_of(page)]

@@ -20,7 +20,6 @@ import json
 import re
 import warnings
 from base64 import b64decode
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from shutil import copytree
@@ -32,13 +31,11 @@ import openai
 import pytest
 
 import deltafold
-from any_name import AnyName
+from any_provider import without_usage
 from capture_forms import har_entry, har_of
 from corpus import ROOT
 from deltafold import Agent, DeltaStream, Model
-from deltafold.testing import Recording, ReplayServer, answer
-from deltafold.testing.answers import ScriptedCall
-from deltafold.testing.playlist import Request
+from deltafold.testing import Recording, ReplayServer
 
 DEMO: Final = ROOT / "python" / "deltafold" / "cli" / "demo" / "recordings"
 PNG: Final = b64decode(
@@ -162,111 +159,6 @@ def forget(names: dict[str, Any]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
         gc.collect()
-
-
-class AnyProvider(ReplayServer):
-    """Answers any request: with a tool call, with JSON that follows a schema, or with text.
-
-    A queued recording takes precedence. As OpenAI does, it sends usage in a stream of Chat only to
-    a request that asks for it, and to none if `counts` is False.
-    """
-
-    counts = True
-
-    def answer_to(self, request: Request) -> Recording:
-        """Make the answer in the protocol of the path."""
-        if self._queue:
-            return super().answer_to(request)
-        self.requests.append(request)
-        body: Any = request.json()
-        dialect = _dialect_of(request.path)
-        made = self._made(dialect, body)
-        if not is_streamed(request.path, body):
-            return whole(made, dialect)
-        options: dict[str, Any] = body.get("stream_options") or {}
-        asks = options.get("include_usage")
-        if dialect != "openai-chat" or (asks and self.counts):
-            return made
-        return Recording.of(without_usage(made.body))
-
-    def _made(self, dialect: AnyName, body: Any) -> Recording:  # noqa: ANN401 - JSON
-        schema = _output_schema(body)
-        if schema is not None:
-            return answer(dialect, *_pieces(json.dumps(value_of(schema))))
-        call = _call(body)
-        return answer(dialect, call) if call is not None else answer(dialect, "At ", "17:42.")
-
-
-def is_streamed(path: str, body: Any) -> bool:  # noqa: ANN401 - JSON
-    """Return whether a request asks for a stream."""
-    return bool(body.get("stream")) or ":streamGenerateContent" in path
-
-
-def whole(made: Recording, dialect: AnyName) -> Recording:
-    """Return an answer as one body."""
-    body = deltafold.transcode_response(made.body, dialect, dialect).body
-    return Recording.of(body, content_type="application/json")
-
-
-def without_usage(body: bytes) -> bytes:
-    """Return a stream of Chat without its record of usage."""
-    return b"".join(
-        event + b"\n\n" for event in body.split(b"\n\n") if event and b'"usage":{' not in event
-    )
-
-
-def _pieces(text: str) -> Iterator[str]:
-    return (text[at : at + 7] for at in range(0, len(text), 7))
-
-
-def _dialect_of(path: str) -> str:
-    for part, dialect in (
-        ("/chat/completions", "openai-chat"),
-        ("/responses", "openai-responses"),
-        ("/messages", "anthropic-messages"),
-        ("/models/", "gemini"),
-    ):
-        if part in path:
-            return dialect
-    raise AssertionError(f"no protocol has the path {path}")
-
-
-def _output_schema(body: Any) -> Any:  # noqa: ANN401 - JSON
-    """Return the schema that a request states for its answer."""
-    formats = (
-        body.get("response_format", {}).get("json_schema", {}).get("schema"),
-        body.get("text", {}).get("format", {}).get("schema"),
-        body.get("output_config", {}).get("format", {}).get("schema"),
-    )
-    return next((schema for schema in formats if schema is not None), None)
-
-
-def _call(body: Any) -> ScriptedCall | None:  # noqa: ANN401 - JSON
-    """Return a call of the first tool, unless the request already has results."""
-    asked = str(body.get("messages", body.get("input", "")))
-    results = ("tool_call_id", "tool_result", "function_call_output")
-    if not body.get("tools") or any(word in asked for word in results):
-        return None
-    tool = body["tools"][0].get("function", body["tools"][0])
-    schema: Any = tool.get("parameters") or tool.get("input_schema") or {}
-    return "call_1", tool["name"], value_of(schema)
-
-
-def value_of(schema: Mapping[str, Any], whole: Mapping[str, Any] | None = None) -> Any:  # noqa: ANN401 - JSON
-    """Return a value that follows a JSON Schema."""
-    whole = schema if whole is None else whole
-    if "$ref" in schema:
-        return value_of(whole["$defs"][schema["$ref"].removeprefix("#/$defs/")], whole)
-    if "anyOf" in schema:
-        return value_of(schema["anyOf"][0], whole)
-    kind = schema.get("type", "object")
-    if kind == "object":
-        members = schema.get("properties", {})
-        return {name: value_of(member, whole) for name, member in members.items()}
-    if kind == "array":
-        return [value_of(schema["items"], whole)]
-    scalars = {"integer": 17, "number": 7.5, "boolean": True}
-    return scalars.get(kind, schema.get("enum", ["Brest"])[0])
 
 
 def surround(

@@ -43,6 +43,7 @@ from deltafold.models.call_inputs import (
     tools_of,
 )
 from deltafold.models.clients import Clients
+from deltafold.models.defaults import fields_for, vendor_speaking
 from deltafold.models.every_choice import EndedChoice, every_choice
 from deltafold.models.hooks import Hooks
 from deltafold.models.info import ModelInfo
@@ -50,7 +51,6 @@ from deltafold.models.json_body import encoded, refuse_no_json
 from deltafold.models.model_streams import Streaming
 from deltafold.models.observer import CURRENT
 from deltafold.models.prepared import Prepared, WrittenCall, asks_for_logprobs, renamed
-from deltafold.models.vendors import VENDORS, Vendor
 from deltafold.streams.delta_streams import AsyncDeltaStream, DeltaStream
 from deltafold.streams.output_streams import AsyncOutputStream, OutputStream
 from deltafold.streams.outputs import Output
@@ -137,14 +137,13 @@ class Model(Streaming, Generic[ConfigT]):
     ) -> None:
         self.dialect: RequestProtocol = self.row.name
         self._config_class = self.row.config_class
-        self._vendor = self._find_vendor(vendor)
+        self._vendor = vendor_speaking(vendor or self.row.author, self.dialect)
         # Path of the endpoint below the vendor's address, "" if it depends on the model.
         self._fixed_path = self._vendor.paths.get(self.dialect) or self.row.path
         given = _fields_of(config)
         if cache_config is not None:
             given["cache_config"] = cache_config
-        known = self._config_class.model_fields
-        defaults = {name: value for name, value in self._vendor.defaults.items() if name in known}
+        defaults = fields_for(self._vendor, self._config_class)
         self._config = self._check_config({**defaults, **given})
         if error_mapper is not None and not isinstance(error_mapper, ErrorMapper):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"error_mapper must be an ErrorMapper, not {error_mapper!r}")
@@ -546,18 +545,6 @@ class Model(Streaming, Generic[ConfigT]):
             call=prepared,
             **prepared.options,
         )
-
-    def _find_vendor(self, name: str | None) -> Vendor:
-        vendor = VENDORS.get(name or self.row.author)
-        if vendor is None:
-            known = ", ".join(sorted(VENDORS))
-            raise MisuseError(f"unknown vendor {name!r}; known: {known}")
-        if self.dialect not in vendor.addresses:
-            raise MisuseError(
-                f"vendor: {name} speaks {' and '.join(vendor.addresses)}, "
-                f"{type(self).__name__} speaks {self.dialect}"
-            )
-        return vendor
 
     def _changed(
         self, changes: Mapping[str, object], tool_choice: ToolChoiceLike | None = None

@@ -17,6 +17,7 @@ from deltafold.dialects import DIALECTS
 from deltafold.dialects.model_fit import CHAT
 from deltafold.dialects.model_names import BEDROCK_PLACE
 from deltafold.dialects.model_table import KnownModel, find_model
+from deltafold.dialects.settings import ModelConfig
 from deltafold.models.vendors import VENDORS, Vendor
 
 _BEDROCK: Final = re.compile(rf"arn:aws[a-z-]*:bedrock:|{BEDROCK_PLACE.pattern}")
@@ -47,6 +48,26 @@ def vendor_of(model_id: str) -> Vendor:
         f"name: {model_id!r} names no vendor, and its own is not known: write the one that you "
         f"call before a slash, as in {likely}; `deltafold models` lists all"
     )
+
+
+def vendor_speaking(name: str, dialect: str) -> Vendor:
+    """Return the vendor of a name, which speaks a dialect.
+
+    Raises:
+        MisuseError: there is no such vendor, or it speaks other dialects.
+    """
+    vendor = VENDORS.get(name)
+    if vendor is None:
+        raise MisuseError(f"unknown vendor {name!r}; known: {', '.join(sorted(VENDORS))}")
+    if dialect not in vendor.addresses:
+        raise MisuseError(f"vendor: {name} speaks {' and '.join(vendor.addresses)}, not {dialect}")
+    return vendor
+
+
+def fields_for(vendor: Vendor, config_class: type[ModelConfig]) -> dict[str, object]:
+    """Return the settings that a vendor needs, as far as a dialect has them."""
+    known = config_class.model_fields
+    return {name: value for name, value in vendor.defaults.items() if name in known}
 
 
 def usual_dialect(vendor: Vendor, known: KnownModel | None, fields: Collection[str] = ()) -> str:

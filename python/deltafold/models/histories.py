@@ -16,7 +16,7 @@ from deltafold.dialects import Dialect, dialect_of
 from deltafold.dialects.settings import ModelConfig
 from deltafold.message.messages import Message, Role
 from deltafold.models.call_inputs import Messages, Repair, conversation_of, examined
-from deltafold.models.defaults import vendor_of
+from deltafold.models.defaults import fields_for, vendor_of, vendor_speaking
 from deltafold.models.vendors import VENDORS, Vendor
 
 _UNKNOWN: Final = "unknown"
@@ -100,14 +100,9 @@ def _model_of(messages: Sequence[Message]) -> str:
 
 def _config_of(row: Dialect, model_id: str, name: str | None) -> tuple[ModelConfig, Vendor]:
     """Return the settings that the vendor needs for a model, and the vendor."""
-    vendor = _vendor_of(row, model_id) if name is None else VENDORS.get(name)
-    if vendor is None:
-        raise MisuseError(f"vendor: unknown vendor {name!r}; `deltafold models` lists all")
-    if row.name not in vendor.addresses:
-        raise MisuseError(f"vendor: {name} speaks {' and '.join(vendor.addresses)}, not {row.name}")
-    fields = row.config_class.model_fields
-    defaults = {field: value for field, value in vendor.defaults.items() if field in fields}
-    return row.config_class.model_validate({**defaults, "model_id": model_id}), vendor
+    vendor = _vendor_of(row, model_id) if name is None else vendor_speaking(name, row.name)
+    fields = fields_for(vendor, row.config_class)
+    return row.config_class.model_validate({**fields, "model_id": model_id}), vendor
 
 
 def _vendor_of(row: Dialect, model_id: str) -> Vendor:

@@ -13,7 +13,7 @@ from any_name import AnyName
 from client_requests import asked
 from deltafold import Message, fold
 from deltafold.gateway import create_app
-from deltafold.gateway.pass_through import PassedWithoutUsage
+from deltafold.gateway.pass_through import PassedBytes, without_usage
 from deltafold.message.parts import TextPart
 from deltafold.models.adapters import adapter_of
 from gateway_clients import CLIENTS, answer
@@ -283,7 +283,7 @@ def test_what_a_vendor_sends_in_the_chunk_of_the_record_stays(beside: bytes) -> 
 
 def test_an_error_in_the_chunk_of_the_record_arrives() -> None:
     failed = b'{"choices":[],"usage":%b,"error":{"message":"out of memory","code":500}}' % USAGE
-    passed = PassedWithoutUsage("openai-chat")
+    passed = PassedBytes("openai-chat", without_usage)
     passed.add(b"data: %b\n\n" % failed)
     (chunk,) = chunks(passed.take())
     assert chunk["error"]["message"] == "out of memory"
@@ -291,7 +291,7 @@ def test_an_error_in_the_chunk_of_the_record_arrives() -> None:
 
 def test_an_event_that_is_nested_too_deeply_passes_unread() -> None:
     deep = b'data: {"usage":{},"choices":%b%b}\n\n' % (b"[" * 200_000, b"]" * 200_000)
-    passed = PassedWithoutUsage("openai-chat")
+    passed = PassedBytes("openai-chat", without_usage)
     passed.add(deep)
     assert passed.take() == deep
 

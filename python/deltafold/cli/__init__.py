@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, cast
 from deltafold import __version__, dialect_names, target_names
 
 if TYPE_CHECKING:
-    from deltafold.testing.captures.reading import Asked
+    from deltafold.testing.captures.reading import ReadOptions
 
 _ENDED_BY_READER: Final = 141
 """Exit code of a program that SIGPIPE ends, 128 and the number of the signal."""
@@ -114,11 +114,11 @@ def _add_capture(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _asked(given: argparse.Namespace, dialect: str | None) -> "Asked":
-    from deltafold.testing.captures.reading import MAX_BYTES, Asked
+def _read_options(given: argparse.Namespace, dialect: str | None) -> "ReadOptions":
+    from deltafold.testing.captures.reading import MAX_BYTES, ReadOptions
 
     bound = MAX_BYTES if given.max_bytes is None else given.max_bytes
-    return Asked(given.column, bound, is_plain=dialect is not None)
+    return ReadOptions(given.column, bound, is_plain=dialect is not None)
 
 
 def _fold(commands: _Commands) -> None:
@@ -131,12 +131,14 @@ def _fold(commands: _Commands) -> None:
                 given.to,
                 given.dialect,
                 given.vendor,
-                asked=_asked(given, given.dialect),
+                options=_read_options(given, given.dialect),
             )
         from deltafold.cli.fold import fold_files
 
-        asked = _asked(given, given.dialect)
-        return fold_files(given.files, given.dialect, asked, json_lines=given.json, live=given.live)
+        options = _read_options(given, given.dialect)
+        return fold_files(
+            given.files, given.dialect, options, json_lines=given.json, live=given.live
+        )
 
     parser = _command(commands, "fold", "fold recorded response bodies into their messages", run)
     parser.add_argument(
@@ -186,8 +188,8 @@ def _transcode(commands: _Commands) -> None:
     def run(given: argparse.Namespace) -> int:
         from deltafold.cli.transcode import transcode_file
 
-        asked = _asked(given, given.source)
-        return transcode_file(given.file, given.source, given.target, asked)
+        options = _read_options(given, given.source)
+        return transcode_file(given.file, given.source, given.target, options)
 
     parser = _command(commands, "transcode", "write a recorded stream as another protocol", run)
     parser.add_argument("file", nargs="?", default="-", help="a body, or FILE#2 of a capture")
@@ -203,7 +205,7 @@ def _inspect(commands: _Commands) -> None:
         return inspect_file(
             given.file,
             given.dialect,
-            _asked(given, given.dialect),
+            _read_options(given, given.dialect),
             diff=given.diff,
             out=given.out,
             opens=given.open,

@@ -24,7 +24,7 @@ from deltafold.testing.captures.captured import Captured, captured
 from deltafold.testing.captures.forms import Form, begin
 from deltafold.testing.captures.http_text import read_head, without_encoding
 from deltafold.testing.captures.readers import joined
-from deltafold.testing.captures.reading import Asked, captured_after
+from deltafold.testing.captures.reading import ReadOptions, captured_after
 from deltafold.testing.recorder import kept_response_headers
 from deltafold.testing.recording import Recording
 from deltafold.testing.recording_files import open_recording
@@ -59,7 +59,7 @@ class Body:
 
 
 @contextmanager
-def opened(file: str, dialect: ProtocolName | None, asked: Asked) -> Generator[Body]:
+def opened(file: str, dialect: ProtocolName | None, options: ReadOptions) -> Generator[Body]:
     """Open the one body of a file, and detect its dialect where none is given.
 
     Of a recording with times, the body is what was received.
@@ -70,19 +70,19 @@ def opened(file: str, dialect: ProtocolName | None, asked: Asked) -> Generator[B
     """
     one = named(file)
     with _reader(one) as reader:
-        form, head = begin(reader, one.shown, asked.column)
+        form, head = begin(reader, one.shown, options.column)
         if one.place is None and form is Form.PLAIN:
             yield _body(one.shown, reader, dialect, head)
         elif _is_live(one, form):
             yield _body_below_head(one.shown, joined(head, reader), dialect)
         else:
-            found = captured_after(form, head, reader, one.shown, asked)
+            found = captured_after(form, head, reader, one.shown, options)
             yield _captured_body(the_one(found, one), one.place or one.shown, dialect)
 
 
 @contextmanager
 def opened_bodies(
-    file: str, dialect: ProtocolName | None, asked: Asked
+    file: str, dialect: ProtocolName | None, options: ReadOptions
 ) -> Generator[Iterator[Body]]:
     """Open the bodies of a file: those of a capture or of the results of a batch, or the one body.
 
@@ -92,7 +92,7 @@ def opened_bodies(
     """
     one = named(file)
     with _reader(one) as reader:
-        yield _bodies(one, reader, dialect, asked)
+        yield _bodies(one, reader, dialect, options)
 
 
 @contextmanager
@@ -110,10 +110,10 @@ def _is_live(one: Named, form: Form) -> bool:
 
 
 def _bodies(
-    one: Named, reader: BufferedReader, dialect: ProtocolName | None, asked: Asked
+    one: Named, reader: BufferedReader, dialect: ProtocolName | None, options: ReadOptions
 ) -> Iterator[Body]:
     name = one.shown
-    form, head = begin(reader, name, asked.column)
+    form, head = begin(reader, name, options.column)
     if one.place is None and form in {Form.PLAIN, Form.BATCH}:
         if head.lstrip().startswith(b"{"):
             if b"\n" not in head:
@@ -125,7 +125,7 @@ def _bodies(
     elif _is_live(one, form):
         yield _body_below_head(name, joined(head, reader), dialect)
     else:
-        found = chosen(captured_after(form, head, reader, name, asked), one)
+        found = chosen(captured_after(form, head, reader, name, options), one)
         yield from _captured_bodies(found, one, dialect)
 
 
@@ -215,7 +215,7 @@ def _body(name: str, reader: BufferedReader, dialect: ProtocolName | None, head:
 
 
 def whole_recording(
-    file: str, dialect: ProtocolName | None, asked: Asked
+    file: str, dialect: ProtocolName | None, options: ReadOptions
 ) -> tuple[str, ProtocolName, Recording]:
     """Read a file or standard input to its end; return its name, its dialect and its recording.
 
@@ -225,12 +225,12 @@ def whole_recording(
     """
     one = named(file)
     with _reader(one) as reader:
-        form, head = begin(reader, one.shown, asked.column)
+        form, head = begin(reader, one.shown, options.column)
         if one.place is None and form is Form.PLAIN:
             known, recording = open_recording(
                 head + reader.read(), one.shown, dialect, advice=ADVICE
             )
             return one.shown, known, recording
-        found = the_one(captured_after(form, head, reader, one.shown, asked), one)
+        found = the_one(captured_after(form, head, reader, one.shown, options), one)
     name = one.place or one.shown
     return name, known_dialect(found, name, dialect), found.as_recording()

@@ -27,7 +27,7 @@ from deltafold.dialects import DIALECTS
 from deltafold.message.cost import cost_of
 from deltafold.models.vendors import VENDORS
 from deltafold.testing.captures.captured import Captured
-from deltafold.testing.captures.reading import Asked
+from deltafold.testing.captures.reading import ReadOptions
 
 _BATCH_BYTES: Final = 32 << 20
 _BATCH_ROWS: Final = 10_000
@@ -39,7 +39,7 @@ def fold_to_parquet(
     dialect: ProtocolName | None = None,
     vendor: str | None = None,
     *,
-    asked: Asked,
+    options: ReadOptions,
     summarizes: bool = True,
 ) -> int:
     """Fold all streams into the rows of a Parquet file; returns the exit code.
@@ -49,14 +49,14 @@ def fold_to_parquet(
         target: the Parquet file.
         dialect: the protocol of all streams; None detects that of each.
         vendor: the vendor of all streams, for prices; None takes that of the dialect.
-        asked: the column and the bound of captures.
+        options: the column and the bound of captures.
         summarizes: print the summary of the file.
     """
     unfinished = Path(f"{target}.unfinished")
     try:
         files = files_below(names)
         with _Rows(unfinished, dialect, vendor) as rows:
-            is_whole = _fold_all(files, rows, asked)
+            is_whole = _fold_all(files, rows, options)
         unfinished.replace(target)
         if summarizes:
             print_summary(target)
@@ -74,11 +74,11 @@ def show_batch_stats(file: str) -> int:
     """Show the distributions of the results of a batch; returns the exit code."""
     with tempfile.TemporaryDirectory(prefix="deltafold-") as folder:
         target = str(Path(folder, "messages.parquet"))
-        code = fold_to_parquet([file], target, asked=Asked(), summarizes=False)
+        code = fold_to_parquet([file], target, options=ReadOptions(), summarizes=False)
         return code if code == EXIT_USAGE else show_stats(target)
 
 
-def _fold_all(files: list[Named], rows: "_Rows", asked: Asked) -> bool:
+def _fold_all(files: list[Named], rows: "_Rows", options: ReadOptions) -> bool:
     """Fold the streams of all files; return whether all of them could be read."""
     is_whole = True
     sizes = [Path(file.file).stat().st_size for file in files]
@@ -86,7 +86,7 @@ def _fold_all(files: list[Named], rows: "_Rows", asked: Asked) -> bool:
         done = 0
         for file, size in zip(files, sizes, strict=True):
             try:
-                for read, stream in recorded_in(file, asked):
+                for read, stream in recorded_in(file, options):
                     progress(done + read)
                     rows.append(stream)
             except UNREADABLE as problem:

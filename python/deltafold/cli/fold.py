@@ -14,13 +14,13 @@ from deltafold.cli.exits import EXIT_DONE, EXIT_ERROR, EXIT_USAGE, complain
 from deltafold.cli.recorded import STANDARD_INPUT, UNREADABLE
 from deltafold.cli.screen import open_screen, say
 from deltafold.contract.names import ProtocolName
-from deltafold.testing.captures.reading import Asked
+from deltafold.testing.captures.reading import ReadOptions
 
 
 def fold_files(
     files: list[str],
     dialect: ProtocolName | None,
-    asked: Asked,
+    options: ReadOptions,
     *,
     json_lines: bool,
     live: bool | None,
@@ -30,7 +30,7 @@ def fold_files(
     Args:
         files: the names of files, `-` for standard input.
         dialect: the protocol of all files; None detects that of each.
-        asked: the column and the bound of captures.
+        options: the column and the bound of captures.
         json_lines: print JSON: the message alone of one file, otherwise a line with `file`,
             `dialect`, `message` and `error` of each file, and of each answer of a capture.
         live: show the message while it grows; None does so for standard input on a terminal.
@@ -38,7 +38,7 @@ def fold_files(
     code = EXIT_DONE
     for file in files:
         try:
-            with opened_bodies(file, dialect, asked) as bodies:
+            with opened_bodies(file, dialect, options) as bodies:
                 for body in bodies:
                     message, error = _folded(body, live=_is_live(file, live, json_lines=json_lines))
                     is_alone = len(files) == 1 and not body.is_one_of_several

@@ -24,13 +24,13 @@ from deltafold.inspector import (
     make_page,
     read_page,
 )
-from deltafold.testing.captures.reading import Asked
+from deltafold.testing.captures.reading import ReadOptions
 
 
 def inspect_file(
     file: str,
     dialect: ProtocolName | None,
-    asked: Asked,
+    options: ReadOptions,
     *,
     diff: str | None,
     out: str | None,
@@ -41,7 +41,7 @@ def inspect_file(
     Args:
         file: a recording, a response body or an earlier page; `-` is standard input.
         dialect: the protocol of response bodies; None detects it.
-        asked: the column and the bound of captures.
+        options: the column and the bound of captures.
         diff: another one, which is compared with the first.
         out: the file of the page; None makes a temporary file.
         opens: show the page in a browser.
@@ -49,7 +49,7 @@ def inspect_file(
     code, difference = EXIT_DONE, None
     try:
         inspections = [
-            _inspected(name, dialect, asked) for name in (file, diff) if name is not None
+            _inspected(name, dialect, options) for name in (file, diff) if name is not None
         ]
         if len(inspections) > 1:
             difference = first_difference(*inspections)
@@ -65,14 +65,14 @@ def inspect_file(
     return code
 
 
-def _inspected(file: str, dialect: ProtocolName | None, asked: Asked) -> Inspection:
+def _inspected(file: str, dialect: ProtocolName | None, options: ReadOptions) -> Inspection:
     path = Path(file)
     if path.suffix in {".html", ".htm"}:
         content = path.read_bytes()
         if is_page(content):
             # The deltas are those of the version that wrote the page.
             return read_page(content.decode())[0]
-    name, found, recording = whole_recording(file, dialect, asked)
+    name, found, recording = whole_recording(file, dialect, options)
     return inspect_recording(recording, found, name)
 
 

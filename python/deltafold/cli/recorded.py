@@ -16,7 +16,7 @@ from deltafold.contract.exceptions import MisuseError, UnknownDialectError
 from deltafold.testing.captures.captured import Captured
 from deltafold.testing.captures.forms import PACKED, Form, begin
 from deltafold.testing.captures.readers import joined
-from deltafold.testing.captures.reading import Asked, captured_in, unpacked
+from deltafold.testing.captures.reading import ReadOptions, captured_in, unpacked
 
 STANDARD_INPUT: Final = "-"
 
@@ -87,7 +87,7 @@ def is_batch(path: Path) -> bool:
     """Return whether this is a file with the results of a batch, compressed or not."""
     if not path.is_file():
         return False
-    name, bound = str(path), Asked().max_bytes
+    name, bound = str(path), ReadOptions().max_bytes
     with path.open("rb") as raw:
         reader = joined(b"", raw)
         form, head = begin(reader, name)
@@ -101,14 +101,14 @@ def is_batch(path: Path) -> bool:
         return form is Form.BATCH
 
 
-def recorded_in(file: Named, asked: Asked) -> Iterator[tuple[int, Captured]]:
+def recorded_in(file: Named, options: ReadOptions) -> Iterator[tuple[int, Captured]]:
     """Yield the streams of a file, each with the number of bytes that were read so far.
 
     Raises:
         Exception: one of `UNREADABLE`: the file is damaged, or a stream is too large.
     """
     with Path(file.file).open("rb") as raw:
-        for found in chosen(captured_in(raw, file.file, asked), file):
+        for found in chosen(captured_in(raw, file.file, options), file):
             yield raw.tell(), found
 
 

@@ -15,13 +15,15 @@ from deltafold.cli.recorded import UNREADABLE
 from deltafold.contract.foreign_text import printable
 from deltafold.contract.names import ProtocolName, TargetName
 from deltafold.streams.encoded import EncoderNote
-from deltafold.testing.captures.reading import Asked
+from deltafold.testing.captures.reading import ReadOptions
 
 
-def transcode_file(file: str, source: ProtocolName | None, target: TargetName, asked: Asked) -> int:
+def transcode_file(
+    file: str, source: ProtocolName | None, target: TargetName, options: ReadOptions
+) -> int:
     """Write a recorded stream as another protocol; returns the exit code."""
     try:
-        with opened(file, source, asked) as body:
+        with opened(file, source, options) as body:
             transcoder = _transcoder(body, target)
             write = _writer()
             for chunk in body.chunks:

@@ -11,6 +11,7 @@ the event after it, is given that. Each byte is searched once.
 
 import json
 import re
+from collections.abc import Callable
 from typing import Final
 
 from deltafold.contract.kinds import json_object
@@ -41,7 +42,7 @@ def can_pass(asked: ClientRequest, upstream: Upstream) -> bool:
 def passed_bytes(asked: ClientRequest) -> "PassedBytes":
     """Return what hands the bytes of an upstream on to a client."""
     wants_usage = asked.options.get("include_usage", True)
-    return (PassedBytes if wants_usage else PassedWithoutUsage)(asked.target)
+    return PassedBytes(asked.target, bytes if wants_usage else without_usage)
 
 
 def is_event_stream(response: ResponseInfo | None) -> bool:
@@ -52,12 +53,18 @@ def is_event_stream(response: ResponseInfo | None) -> bool:
 
 
 class PassedBytes:
-    """Chunks that wait until their last event is whole."""
+    """Chunks that wait until their last event is whole.
 
-    __slots__ = ("_before", "_closing", "_is_over", "_last", "_part", "_taken", "_whole")
+    Args:
+        protocol: the protocol of the client.
+        shown: returns what the client reads of whole events; `bytes` is all of them.
+    """
 
-    def __init__(self, protocol: str) -> None:
+    __slots__ = ("_before", "_closing", "_is_over", "_last", "_part", "_shown", "_taken", "_whole")
+
+    def __init__(self, protocol: str, shown: Callable[[bytes], bytes] = bytes) -> None:
         self._closing = protocol_of(protocol).closing
+        self._shown = shown
         self._whole: list[bytes] = []
         self._part: list[bytes] = []
         self._last = self._before = b""
@@ -93,6 +100,9 @@ class PassedBytes:
 
     def take(self, _read: object = None) -> bytes:
         """Return the events that are whole; the deltas of the read that brought them are unused."""
+        return self._shown(self._events())
+
+    def _events(self) -> bytes:
         whole = self._whole
         if not whole:
             return b""
@@ -112,15 +122,14 @@ class PassedBytes:
             without_last: whether this event, which the decoder could not read, does not leave too.
         """
         before = self._taken
-        data = PassedBytes.take(self)
+        data = self._events()
         if end is None:
-            return data
+            return self._shown(data)
         self._is_over = True
         self._part = []
         stop = max(0, end - before)
-        has_end = stop <= len(
-            data
-        )  # an error without the form of an event is in none that is whole
+        # An error without the form of an event is in no event that is whole.
+        has_end = stop <= len(data)
         while data[stop : stop + 1] in {b"\r", b"\n"}:  # of the empty line behind the event
             stop += 1
         data = data[:stop]
@@ -131,19 +140,22 @@ class PassedBytes:
                 : max(body.rfind(mark) + len(mark) if mark in body else 0 for mark in marks)
             ]
         self._last = data if has_end else b""
-        return data
+        return self._shown(data)
 
     def close(self) -> bytes:
         """Return the rest of a stream that succeeded."""
-        data = PassedBytes.last(self)
-        if self._closing is None or self._closing[0] in self._last:
-            return data
-        self._last = self._closing[1]
-        return data + self._last
+        data = self._rest()
+        if self._closing is not None and self._closing[0] not in self._last:
+            self._last = self._closing[1]
+            data += self._last
+        return self._shown(data)
 
     def last(self) -> bytes:
         """Return the rest of a stream that ended; an event may lack the empty line after it."""
-        data = PassedBytes.take(self)
+        return self._shown(self._rest())
+
+    def _rest(self) -> bytes:
+        data = self._events()
         rest = b"".join(self._part)
         if _is_event(rest):
             self._part = []
@@ -160,33 +172,6 @@ class PassedBytes:
             if not line or line.startswith(b"data:"):
                 return bool(line) and not self._part
         return False
-
-
-class PassedWithoutUsage(PassedBytes):
-    """Events of Chat without the records of usage that only the gateway asked for.
-
-    The record is a chunk without choices, or at some vendors a member of a chunk with choices or
-    with citations, filter results or an error, which stay.
-    Source: "stream_options" of OpenAI's reference of Chat Completions.
-    """
-
-    __slots__ = ()
-
-    def take(self, _read: object = None) -> bytes:
-        """See `PassedBytes`."""
-        return _without_usage(super().take())
-
-    def take_until(self, end: int | None, *, without_last: bool = False) -> bytes:
-        """See `PassedBytes`."""
-        return _without_usage(super().take_until(end, without_last=without_last))
-
-    def close(self) -> bytes:
-        """See `PassedBytes`."""
-        return _without_usage(super().close())
-
-    def last(self) -> bytes:
-        """See `PassedBytes`."""
-        return _without_usage(super().last())
 
 
 _OF_A_RECORD: Final = frozenset(
@@ -215,8 +200,13 @@ and counters of OpenRouter, llama.cpp, Cerebras and Groq.
 _RECORD: Final = re.compile(rb'"usage"\s*:\s*\{')
 
 
-def _without_usage(events: bytes) -> bytes:
-    """Return whole events without their records of usage."""
+def without_usage(events: bytes) -> bytes:
+    """Return whole events of Chat without the records of usage that the gateway alone asked for.
+
+    The record is a chunk without choices. Some vendors have it in a chunk with choices, citations,
+    filter results or an error, which stay.
+    Source: "stream_options" of OpenAI's reference of Chat Completions.
+    """
     if b'"usage"' not in events or _RECORD.search(events) is None:  # OpenAI sends null elsewhere
         return events
     kept: list[bytes] = []

@@ -39,8 +39,8 @@ _SETTINGS: Final = frozenset(
 """Words of refusals that are about a setting which depends on the model."""
 
 
-class Asked(NamedTuple):
-    """Where a call was sent.
+class RequestAddress(NamedTuple):
+    """Address of a request.
 
     Attributes:
         base_url: the address, "" if only an SDK has it.
@@ -57,7 +57,7 @@ class Asked(NamedTuple):
 
 
 def advice_of(
-    error: ModelError, config: ModelConfig, dialect: str, vendor: str, asked: Asked
+    error: ModelError, config: ModelConfig, dialect: str, vendor: str, address: RequestAddress
 ) -> str | None:
     """Return what to do about a refusal.
 
@@ -66,10 +66,10 @@ def advice_of(
         config: the settings of the call.
         dialect: the dialect of the call.
         vendor: name of the vendor.
-        asked: where the call was sent.
+        address: the address of the request.
     """
     return _of_name(error, config) or (
-        _of_path(error, dialect, vendor, asked)
+        _of_path(error, dialect, vendor, address)
         if error.status in _NO_SUCH_PATH
         else _of_setting(error, config)
     )
@@ -87,16 +87,16 @@ def _of_name(error: ModelError, config: ModelConfig) -> str | None:
     return f"its vendor shuts {facts.name} down on {facts.retired}{instead}"
 
 
-def _of_path(error: ModelError, dialect: str, vendor: str, asked: Asked) -> str | None:
-    """Name the address that was asked, and what is unusual about it."""
+def _of_path(error: ModelError, dialect: str, vendor: str, address: RequestAddress) -> str | None:
+    """Name the address of the request, and what is unusual about it."""
     if error.provider_code == "model_not_found":
         return None
     row = VENDORS.get(vendor)
     own = None if row is None else row.addresses.get(dialect)
-    said = f"the request went to {asked.url}"
-    if asked.base_url.rstrip("/") in {"", own}:
+    said = f"the request went to {address.url}"
+    if address.base_url.rstrip("/") in {"", own}:
         return said
-    given, path = urlsplit(asked.base_url).path.rstrip("/"), asked.path.partition("?")[0]
+    given, path = urlsplit(address.base_url).path.rstrip("/"), address.path.partition("?")[0]
     usual = urlsplit(own or "").path.rstrip("/")
     first = "/".join(path.split("/", 2)[:2])
     if given.endswith(path):

@@ -156,11 +156,11 @@ class Prepared(CallContext):
         """Return what to do about the failure of the call."""
         if error.status is None:
             return None
-        from deltafold.models.advice import Asked, advice_of  # noqa: PLC0415 - after a failure alone
+        from deltafold.models.advice import RequestAddress, advice_of  # noqa: PLC0415 - after failures
 
-        address = self.caller.base_url or str(getattr(self.caller.client, "base_url", ""))
-        asked = Asked(address, self.request.path)
-        return advice_of(error, self.written.config, self.row.name, self.vendor, asked)
+        base_url = self.caller.base_url or str(getattr(self.caller.client, "base_url", ""))
+        address = RequestAddress(base_url, self.request.path)
+        return advice_of(error, self.written.config, self.row.name, self.vendor, address)
 
     def begin(self) -> Observer | None:
         """Return the observer of the call; None if only its failure or its warnings count."""

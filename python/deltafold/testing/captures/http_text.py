@@ -22,7 +22,7 @@ _HOST: Final = re.compile(rb"> (?:host|:authority): *(\S+)", re.IGNORECASE)
 _LINE_BYTES: Final = 64 << 10
 _HEADERS: Final = 1_000
 _NOTE_BYTES: Final = 1_000
-# A head with one of these is followed by another one: the answer to the next request.
+# After one of these curl sends the request again with credentials, and prints the next head.
 _INTERIM: Final = frozenset({401, 407})
 
 _AMOUNT: Final = rb" {1,8}[0-9.]{1,7}[kMGTP]?"
@@ -32,9 +32,8 @@ _METER: Final = re.compile(
 )
 _METER_HEAD: Final = re.compile(rb"^ +(?:% Total|Dload) [^\n]*\n", re.MULTILINE)
 _AMOUNT_OF_DATA: Final = re.compile(rb"[{}] \[[0-9]+ bytes data\]\r?\n")
-# A body without a line end is followed by the next line of the trace.
-# A body without a line end is followed by the next line of the trace. A text of a model is followed
-# by a quotation mark in its line.
+# A body that ends without a line end has the next line of the trace behind it, in the same line.
+# The text of a model that looks like such a line is inside of JSON: a quotation mark follows it.
 _NOTE: Final = re.compile(
     rb"\* (?:Connection #[0-9]|[Cc]losing connection|shutting down|transfer closed|HTTP/[23] stream"
     rb"|Recv failure|OpenSSL|Operation timed out|Failed|Leftovers|TLSv1|Illegal or missing)"

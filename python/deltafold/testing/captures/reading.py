@@ -46,14 +46,15 @@ _MAX_NESTED: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What the caller wants of a capture.
+class ReadOptions:
+    """Options of the reading of a capture.
 
     Attributes:
         column: the column of bodies; None finds it.
         max_bytes: bound of the bytes that are held at once, after they are unpacked.
-        nested: how many forms are around this one.
-        is_plain: whether JSON without a body may be a body, because the caller knows its protocol.
+        nested: number of the forms around this one.
+        is_plain: whether JSON in which no body is found is itself taken as a body, because the
+            caller has named its protocol.
     """
 
     column: str | None = None
@@ -61,11 +62,11 @@ class Asked:
     nested: int = 0
     is_plain: bool = False
 
-    def inside(self, name: str) -> "Asked":
+    def inside(self, name: str) -> "ReadOptions":
         """Return the same for a form inside of this one."""
         if self.nested == _MAX_NESTED:
             raise ValueError(f"{name}: nested more than {_MAX_NESTED} times")
-        return Asked(self.column, self.max_bytes, self.nested + 1, self.is_plain)
+        return ReadOptions(self.column, self.max_bytes, self.nested + 1, self.is_plain)
 
 
 def read_capture(
@@ -99,59 +100,59 @@ def read_capture(
     """
     if dialect is not None:
         Decoder(dialect)  # names those that are known, if it is none
-    asked = Asked(column, max_bytes, is_plain=dialect is not None)
+    options = ReadOptions(column, max_bytes, is_plain=dialect is not None)
     if isinstance(source, bytes):
-        found = _bounded(captured_in(reader_of(source), "capture", asked), asked, "capture")
+        found = _bounded(captured_in(reader_of(source), "capture", options), options, "capture")
     else:
         with Path(source).open("rb") as reader:
-            found = _bounded(captured_in(reader, str(source), asked), asked, str(source))
+            found = _bounded(captured_in(reader, str(source), options), options, str(source))
     return found if dialect is None else [replace(one, dialect=dialect) for one in found]
 
 
-def _bounded(found: Iterator[Captured], asked: Asked, name: str) -> list[Captured]:
+def _bounded(found: Iterator[Captured], options: ReadOptions, name: str) -> list[Captured]:
     kept: list[Captured] = []
-    left = asked.max_bytes
+    left = options.max_bytes
     for one in found:
         left -= len(one.body)
         if left < 0:
-            raise too_large(name, asked.max_bytes)
+            raise too_large(name, options.max_bytes)
         kept.append(one)
     return kept
 
 
-def captured_in(reader: BufferedReader, name: str, asked: Asked) -> Iterator[Captured]:
+def captured_in(reader: BufferedReader, name: str, options: ReadOptions) -> Iterator[Captured]:
     """Yield the responses of an open file.
 
     Raises:
         MisuseError, ValueError, OSError: as `read_capture` does.
     """
-    form, head = begin(reader, name, asked.column)
-    return captured_after(form, head, reader, name, asked)
+    form, head = begin(reader, name, options.column)
+    return captured_after(form, head, reader, name, options)
 
 
 def captured_after(
-    form: Form, head: bytes, reader: BufferedReader, name: str, asked: Asked
+    form: Form, head: bytes, reader: BufferedReader, name: str, options: ReadOptions
 ) -> Iterator[Captured]:
     """Yield the responses of a file whose form is known, and whose first bytes were read."""
     try:
-        yield from _of_form(form, head, reader, name, asked)
+        yield from _of_form(form, head, reader, name, options)
     except (EOFError, tarfile.TarError, zlib.error) as wrong:
         raise ValueError(f"{name}: damaged: {wrong}") from wrong
 
 
 def _of_form(
-    form: Form, head: bytes, reader: BufferedReader, name: str, asked: Asked
+    form: Form, head: bytes, reader: BufferedReader, name: str, options: ReadOptions
 ) -> Iterator[Captured]:
     again = joined(head, reader)
     if form in PACKED:
-        found = _of_packed(form, again, name, asked)
+        found = _of_packed(form, again, name, options)
     elif form is Form.PARQUET and isinstance(reader.raw, FileIO) and reader.seekable():
         reader.seek(0)
-        found = _of_rows(parquet.rows_of(reader, name, asked.column), name, asked)
+        found = _of_rows(parquet.rows_of(reader, name, options.column), name, options)
     elif form in _BY_PIECES:
-        found = _BY_PIECES[form](again, name, asked)
+        found = _BY_PIECES[form](again, name, options)
     else:
-        found = _of_whole(form, whole(again, name, asked.max_bytes), name, asked)
+        found = _of_whole(form, whole(again, name, options.max_bytes), name, options)
     return found
 
 
@@ -164,15 +165,17 @@ def unpacked(form: Form, packed: BufferedReader, name: str, max_bytes: int) -> B
     return unbrotli(packed, name, max_bytes)
 
 
-def _of_packed(form: Form, packed: BufferedReader, name: str, asked: Asked) -> Iterator[Captured]:
-    own = asked.inside(name)
-    with unpacked(form, packed, name, asked.max_bytes) as reader:
-        kind, head = begin(reader, name.removesuffix(PACKED[form]), asked.column)
+def _of_packed(
+    form: Form, packed: BufferedReader, name: str, options: ReadOptions
+) -> Iterator[Captured]:
+    own = options.inside(name)
+    with unpacked(form, packed, name, options.max_bytes) as reader:
+        kind, head = begin(reader, name.removesuffix(PACKED[form]), options.column)
         yield from captured_after(kind, head, reader, name, own)
 
 
-def _of_archive(reader: BufferedReader, name: str, asked: Asked) -> Iterator[Captured]:
-    own = asked.inside(name)
+def _of_archive(reader: BufferedReader, name: str, options: ReadOptions) -> Iterator[Captured]:
+    own = options.inside(name)
     with ExitStack() as stack:
         archive = stack.enter_context(tarfile.open(fileobj=reader, mode="r|"))
         for member in archive:
@@ -180,14 +183,14 @@ def _of_archive(reader: BufferedReader, name: str, asked: Asked) -> Iterator[Cap
             if content is not None:
                 place = f"{name}/{member.name}"
                 # The members of an archive that is read forward cannot be looked into.
-                held = content.read(asked.max_bytes + 1)
-                if len(held) > asked.max_bytes:
-                    raise too_large(place, asked.max_bytes)
+                held = content.read(options.max_bytes + 1)
+                if len(held) > options.max_bytes:
+                    raise too_large(place, options.max_bytes)
                 yield from captured_in(reader_of(held), place, own)
 
 
-def _of_recordings(reader: BufferedReader, name: str, asked: Asked) -> Iterator[Captured]:
-    recordings = Recording.each(lines(reader, name, asked.max_bytes), name)
+def _of_recordings(reader: BufferedReader, name: str, options: ReadOptions) -> Iterator[Captured]:
+    recordings = Recording.each(lines(reader, name, options.max_bytes), name)
     for number, recording in enumerate(recordings, 1):
         yield _from_recording(recording, f"{name}#{number}", is_timed=True)
 
@@ -210,36 +213,36 @@ def _from_recording(recording: Recording, place: str, *, is_timed: bool) -> Capt
 
 
 def _of_batch(
-    reader: BufferedReader, name: str, asked: Asked, first: bytes = b""
+    reader: BufferedReader, name: str, options: ReadOptions, first: bytes = b""
 ) -> Iterator[Captured]:
     last: ProtocolName | None = None
-    rows = chain([first], lines(reader, name, asked.max_bytes))
+    rows = chain([first], lines(reader, name, options.max_bytes))
     for number, line in enumerate(filter(bytes.strip, rows), 1):
         # Half a line has the protocol of the line before it.
         last = detect(line).dialect or last
         yield Captured(line, f"{name}#{number}", last, is_batched=True)
 
 
-def _of_plain(reader: BufferedReader, name: str, asked: Asked) -> Iterator[Captured]:
+def _of_plain(reader: BufferedReader, name: str, options: ReadOptions) -> Iterator[Captured]:
     # The members that tell a line of a batch may come after a long answer.
-    line = reader.readline(asked.max_bytes) if reader.peek(1).startswith(b"{") else b""
+    line = reader.readline(options.max_bytes) if reader.peek(1).startswith(b"{") else b""
     if is_batch_line(line):
-        yield from _of_batch(reader, name, asked, line)
+        yield from _of_batch(reader, name, options, line)
     else:
-        yield captured(line + whole(reader, name, asked.max_bytes), name)
+        yield captured(line + whole(reader, name, options.max_bytes), name)
 
 
-def _of_head(reader: BufferedReader, name: str, asked: Asked) -> Iterator[Captured]:
+def _of_head(reader: BufferedReader, name: str, options: ReadOptions) -> Iterator[Captured]:
     response = read_head(reader)
-    body = response.body + whole(reader, name, asked.max_bytes)
+    body = response.body + whole(reader, name, options.max_bytes)
     body = without_encoding(body, response.headers)
     yield captured(body, name, status=response.status, headers=response.headers)
 
 
-def _of_json(reader: BufferedReader, name: str, asked: Asked) -> Iterator[Captured]:
-    line = reader.readline(asked.max_bytes)
+def _of_json(reader: BufferedReader, name: str, options: ReadOptions) -> Iterator[Captured]:
+    line = reader.readline(options.max_bytes)
     if is_batch_line(line):
-        yield from _of_batch(reader, name, asked, line)
+        yield from _of_batch(reader, name, options, line)
         return
     if line.lstrip().startswith((b"{", b'"')) and reader.peek(1):
         try:
@@ -247,12 +250,12 @@ def _of_json(reader: BufferedReader, name: str, asked: Asked) -> Iterator[Captur
         except ValueError:
             pass
         else:
-            yield from _of_lines(first, line, reader, name, asked)
+            yield from _of_lines(first, line, reader, name, options)
             return
-    yield from _of_document(line + whole(reader, name, asked.max_bytes), name, asked)
+    yield from _of_document(line + whole(reader, name, options.max_bytes), name, options)
 
 
-def _of_document(content: bytes, name: str, asked: Asked) -> Iterator[Captured]:
+def _of_document(content: bytes, name: str, options: ReadOptions) -> Iterator[Captured]:
     try:
         value = json_values.parsed(content)
     except ValueError:
@@ -264,13 +267,13 @@ def _of_document(content: bytes, name: str, asked: Asked) -> Iterator[Captured]:
         yield from answers_of(entries, name)
         return
     if any(isinstance(members.get(key), list) for key in ("interactions", "http_interactions")):
-        yield from _of_whole(Form.CASSETTE, content, name, asked)
+        yield from _of_whole(Form.CASSETTE, content, name, options)
         return
-    path = json_values.found_path(value, name) if asked.column is None else None
-    if asked.column is not None:
-        path = json_values.path_of(asked.column, value)
+    path = json_values.found_path(value, name) if options.column is None else None
+    if options.column is not None:
+        path = json_values.path_of(options.column, value)
     if path is None:
-        yield _without_bodies(content, name, asked)
+        yield _without_bodies(content, name, options)
         return
     bodies = [json_values.body_of(one) for one in json_values.values_at(value, path)]
     if not bodies:
@@ -278,35 +281,35 @@ def _of_document(content: bytes, name: str, asked: Asked) -> Iterator[Captured]:
     is_one = len(bodies) == 1
     for number, body in enumerate(bodies, 1):
         if body is not None:
-            yield from _nested(body, name if is_one else f"{name}#{number}", asked)
+            yield from _nested(body, name if is_one else f"{name}#{number}", options)
 
 
 def _of_lines(
-    first: object, line: bytes, reader: BufferedReader, name: str, asked: Asked
+    first: object, line: bytes, reader: BufferedReader, name: str, options: ReadOptions
 ) -> Iterator[Captured]:
     """Yield the bodies of JSON lines; lines of a log that hold one line each are one body."""
-    rows = _numbered(chain([line], lines(reader, name, asked.max_bytes)), name)
-    if asked.column is not None:
-        path = json_values.path_of(asked.column, first)
+    rows = _numbered(chain([line], lines(reader, name, options.max_bytes)), name)
+    if options.column is not None:
+        path = json_values.path_of(options.column, first)
     else:
         seen: list[_Row] = []
-        found_path = _path_in(rows, seen, name, asked.max_bytes)
+        found_path = _path_in(rows, seen, name, options.max_bytes)
         if found_path is None:
-            yield _without_bodies(b"".join(row for _, row, _ in seen), name, asked)
+            yield _without_bodies(b"".join(row for _, row, _ in seen), name, options)
             return
         path, rows = found_path, chain(seen, rows)
     found = _members(rows, path)
     place, one = next(found, (name, None))
     found = chain([(place, one)], found)
-    if asked.column is None and json_values.is_line_of_log(one, path):
-        yield captured(_body_of_log(found, name, asked.max_bytes), name)
+    if options.column is None and json_values.is_line_of_log(one, path):
+        yield captured(_body_of_log(found, name, options.max_bytes), name)
         return
     number = 0
     for place, one in found:
         body = json_values.body_of(one)
         if body is not None:
             number += 1
-            yield from _nested(body, place, asked)
+            yield from _nested(body, place, options)
     if not number:
         raise MisuseError(f"{name}: no line has a body in the column {json_values.shown(path)!r}")
 
@@ -342,9 +345,9 @@ def _path_in(
     return None
 
 
-def _without_bodies(content: bytes, name: str, asked: Asked) -> Captured:
+def _without_bodies(content: bytes, name: str, options: ReadOptions) -> Captured:
     """Return JSON without bodies inside as a body: of a known protocol, or of an error."""
-    if not asked.is_plain and not detect(content).candidates:
+    if not options.is_plain and not detect(content).candidates:
         raise MisuseError(
             f"{name}: JSON that holds no stream and no answer of a known protocol. An export with "
             "the final text alone cannot be folded; name a protocol with --dialect if it is a "
@@ -379,26 +382,28 @@ def _body_of_log(found: Iterator[tuple[str, object]], name: str, max_bytes: int)
     return log_lines.of_events(body)
 
 
-def _of_rows(rows: Iterator[tuple[int, bytes]], name: str, asked: Asked) -> Iterator[Captured]:
+def _of_rows(
+    rows: Iterator[tuple[int, bytes]], name: str, options: ReadOptions
+) -> Iterator[Captured]:
     for number, body in rows:
-        if len(body) > asked.max_bytes:
-            raise too_large(f"{name}#{number}", asked.max_bytes)
-        yield from _nested(body, f"{name}#{number}", asked)
+        if len(body) > options.max_bytes:
+            raise too_large(f"{name}#{number}", options.max_bytes)
+        yield from _nested(body, f"{name}#{number}", options)
 
 
-def _nested(body: bytes, place: str, asked: Asked) -> Iterator[Captured]:
+def _nested(body: bytes, place: str, options: ReadOptions) -> Iterator[Captured]:
     """Yield the responses of a value; one that fits no form is a body too."""
     form = form_of(body, place, is_whole=True)
     if form is Form.PLAIN or (form is Form.JSON and not body.lstrip().startswith(b'"')):
         yield captured(body, place)
     else:
-        inside = replace(asked.inside(place), column=None)
+        inside = replace(options.inside(place), column=None)
         yield from captured_in(reader_of(body), place, inside)
 
 
-def _of_whole(form: Form, content: bytes, name: str, asked: Asked) -> Iterator[Captured]:
+def _of_whole(form: Form, content: bytes, name: str, options: ReadOptions) -> Iterator[Captured]:
     if form is Form.PARQUET:
-        yield from _of_rows(parquet.rows_of(BytesIO(content), name, asked.column), name, asked)
+        yield from _of_rows(parquet.rows_of(BytesIO(content), name, options.column), name, options)
     elif form is Form.CASSETTE:
         for number, recording in enumerate(cassette_of(content, name), 1):
             yield _from_recording(recording, f"{name}#{number}", is_timed=False)
@@ -413,7 +418,9 @@ def _of_whole(form: Form, content: bytes, name: str, asked: Asked) -> Iterator[C
             yield captured(body, f"{name}#{number}" if bodies[1:] else name)
 
 
-_BY_PIECES: Final[Mapping[Form, Callable[[BufferedReader, str, Asked], Iterator[Captured]]]] = {
+_BY_PIECES: Final[
+    Mapping[Form, Callable[[BufferedReader, str, ReadOptions], Iterator[Captured]]]
+] = {
     Form.TAR: _of_archive,
     Form.RECORDINGS: _of_recordings,
     Form.BATCH: _of_batch,

@@ -69,7 +69,7 @@ def tide_of(options: Options) -> Execute:
 async def deltafold(options: Options) -> Result:
     """Run an agent of deltafold."""
     from deltafold import ImagePart, OpenAIChatModel
-    from deltafold.conversation import Agent, AgentConfig, AgentState, LogFile
+    from deltafold.conversation import Agent, AgentConfig, AgentState, LogFile, MemoryNotebookWidget
 
     async def with_progress(place: str, days: int) -> Any:  # noqa: ANN401 - a generator of texts
         """Look up the high tides of a place."""
@@ -93,7 +93,11 @@ async def deltafold(options: Options) -> Result:
         config["tools"] = {"require_approval": ["tide"]}
     log = LogFile(Path(options["folder"]) / "log") if options.get("stored") else None
     again = options.get("resume")
-    state = AgentState.restore(log) if again else AgentState.create_default("Tides.", log=log)
+    state = (
+        AgentState(log, [MemoryNotebookWidget()])
+        if again
+        else AgentState.create_default("Tides.", log=log)
+    )
     result: Result = {"progress": []}
     async with OpenAIChatModel({"model_id": MODEL}, base_url=options["url"], api_key="k") as model:
         agent = Agent(AgentConfig.model_validate(config), [tool], model=model, state=state)

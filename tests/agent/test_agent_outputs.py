@@ -11,6 +11,7 @@ from deltafold import Agent, AnthropicModel, Message, Output, OutputError, load_
 from deltafold.conversation import (
     AgentState,
     ConversationLog,
+    MemoryNotebookWidget,
     ModelInputEntry,
     RunResult,
     RunStatus,
@@ -124,7 +125,11 @@ def claude(server: ReplayServer, *answers: Recording, log: ConversationLog) -> A
     server.queue(*answers)
     model = AnthropicModel({"model_id": "claude-3-5-haiku"}, base_url=server.url, api_key="k")
     has_begun = any(log.newest_first())
-    state = AgentState.restore(log) if has_begun else AgentState.create_default(log=log)
+    state = (
+        AgentState(log, [MemoryNotebookWidget()])
+        if has_begun
+        else AgentState.create_default(log=log)
+    )
     return Agent(tools=[look], model=model, output=Tide, state=state)
 
 
@@ -148,7 +153,7 @@ def test_a_call_gives_the_output(server: ReplayServer) -> None:
     assert told["is_error"]
     assert "hour" in told["content"]
     # Every call has its result, so that the conversation can go on.
-    messages, _ = AgentState.restore(log).messages_for("anthropic-messages")
+    messages, _ = AgentState(log, [MemoryNotebookWidget()]).messages_for("anthropic-messages")
     assert check(messages, "anthropic-messages").is_clean
     again = claude(server, log=ConversationLog.from_json(log.to_json())).resume_sync()
     assert (again.output, again.status) == (BREST, RunStatus.COMPLETED)
@@ -175,7 +180,7 @@ def test_an_interrupted_run_checks_the_answer_in_its_log(server: ReplayServer) -
     log.append_message(Message.assistant(JSON))
     server.queue()
     model = load_model("openai/gpt-4.1", base_url=f"{server.url}/v1", api_key="k")
-    agent = Agent(model=model, output=Output(Tide), state=AgentState.restore(log))
+    agent = Agent(model=model, output=Output(Tide), state=AgentState(log, [MemoryNotebookWidget()]))
     assert agent.resume_sync().output == BREST
     assert not server.requests
 

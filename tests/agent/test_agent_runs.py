@@ -21,6 +21,7 @@ from deltafold.conversation import (
     IllegalTransitionError,
     LogFile,
     LoopConfig,
+    MemoryNotebookWidget,
     RunState,
     RunStatus,
     Session,
@@ -110,7 +111,7 @@ def test_a_run_waits_for_an_approval_in_another_process(
         assert result.status is RunStatus.AWAITING_HUMAN
         assert [call.tool_call_id for call in result.pending] == ["c1", "c2"]
     with LogFile(tmp_path / "log") as log:
-        agent = harness.agent(config=config, state=AgentState.restore(log))
+        agent = harness.agent(config=config, state=AgentState(log, [MemoryNotebookWidget()]))
         result = agent.resume_sync({"c1": True, "c2": False})
         assert result.text == "High tide is at 17:42."
         statuses = [
@@ -472,7 +473,7 @@ def test_a_call_that_had_begun_runs_again_only_if_it_is_repeatable(
         with pytest.raises(KeyError):
             asyncio.run(interrupted(agent))
     with LogFile(tmp_path / "log") as log:
-        agent = harness.agent([tool], state=AgentState.restore(log))
+        agent = harness.agent([tool], state=AgentState(log, [MemoryNotebookWidget()]))
         assert agent.resume_sync().text == "High tide is at 17:42."
     assert runs == ["Brest", "Atlantis", "Atlantis"][: 3 if is_repeatable else 2]
     body: Any = server.requests[1].json()
@@ -506,7 +507,9 @@ def test_a_call_that_waited_for_a_person_has_not_begun(
         state = AgentState.create_default("i", log=log)
         asyncio.run(interrupted(harness.agent(config=config, state=state, approve=approve)))
     with LogFile(tmp_path / "log") as log:
-        agent = harness.agent(config=config, state=AgentState.restore(log), approve=agree)
+        agent = harness.agent(
+            config=config, state=AgentState(log, [MemoryNotebookWidget()]), approve=agree
+        )
         assert agent.resume_sync().text == "High tide is at 17:42."
     body: Any = server.requests[1].json()
     answers = [one["content"] for one in body["messages"] if one["role"] == "tool"]

@@ -34,6 +34,7 @@ from deltafold.conversation import (
     CallStage,
     ConversationLog,
     LogFile,
+    MemoryNotebookWidget,
     RunStatus,
     Session,
     ToolResultsEntry,
@@ -287,7 +288,7 @@ async def goes_on(server: Providers, log: ConversationLog, conversation: str) ->
     async with agent:
         result = await agent.resume()
     assert (result.status, result.text) == (RunStatus.AWAITING_HUMAN, "I book a boat.")
-    messages, _ = AgentState.restore(log).messages_for("openai-chat")
+    messages, _ = AgentState(log, [MemoryNotebookWidget()]).messages_for("openai-chat")
     assert check(messages, "openai-chat").is_clean
 
 

@@ -33,6 +33,7 @@ from deltafold.conversation import (
     ConversationLog,
     HistoryToolCallResult,
     LevelOfDetailSections,
+    MemoryNotebookWidget,
     ModelInputEntry,
     ModelOutputEntry,
     TokenCounter,
@@ -214,7 +215,7 @@ def test_an_input_between_a_call_and_its_result_stays_with_them() -> None:
     log.append_message(Message.tool_result("a", "r" * 4_000))
     log.append_message(Message.assistant("done"))
     log.append_message(Message.user("second"))
-    state = AgentState.restore(log)
+    state = AgentState(log, [MemoryNotebookWidget()])
     for budget in range(1, 1_200, 25):
         assert not unpaired(built(state, budget).messages), budget
 
@@ -385,7 +386,7 @@ def test_what_is_left_out_may_be_summarised() -> None:
     again = manager.build_context(ContextInput(state, 1_200))
     assert again.compaction is None
     assert len(seen) == 1
-    restored = AgentState.restore(ConversationLog.from_json(state.log.to_json()))
+    restored = AgentState(ConversationLog.from_json(state.log.to_json()), [MemoryNotebookWidget()])
     assert manager.build_context(ContextInput(restored, 1_200)).messages == again.messages
 
 

@@ -26,6 +26,7 @@ from deltafold.conversation import (
     HistoryToolCallResult,
     LevelOfDetailSections,
     LogFile,
+    MemoryNotebookWidget,
     ModelInputEntry,
     ModelInvocationDescriptor,
     ModelOutputAccumulator,
@@ -249,7 +250,7 @@ def test_some_results_of_an_answer_are_covered_with_it() -> None:
     answer = log.append_message(calling("a", "b"))
     results = log.append_message(Message.tool_result("a", "first"))
     log.append_message(Message.user("go on"))
-    state = AgentState.restore(log)
+    state = AgentState(log, [MemoryNotebookWidget()])
     for half in ([answer.id], [results.id]):
         with pytest.raises(ValueError, match="cover both or neither"):
             state.append_compaction("s", half)
@@ -306,7 +307,9 @@ def test_ids_that_runs_use_again_are_pairs_of_their_own() -> None:
         log.append(said(calling("a")))
         log.append(ToolResultsEntry(results=[result("a", "r" * 400)]))
         log.append(said(Message.assistant("done")))
-    built = ContextManager().build_context(ContextInput(AgentState.restore(log), 600))
+    built = ContextManager().build_context(
+        ContextInput(AgentState(log, [MemoryNotebookWidget()]), 600)
+    )
     assert built.update.fits
     assert set(check(built.messages, "openai-chat").codes) == {"reused_call_id"}
 
@@ -470,7 +473,7 @@ def test_system_messages_stay_in_their_places_with_their_parts() -> None:
     session.append(Message.user("hello"))
     session.append(Message.system("From now on in French."))
     session.append(Message.user("bonjour"))
-    state = AgentState.restore(session.log)
+    state = AgentState(session.log, [MemoryNotebookWidget()])
     assert to_messages(state.render_live_context()) == list(session.messages)
     assert state.system_instruction == "onetwo"
     state.set_system_instruction("New.")
@@ -479,7 +482,7 @@ def test_system_messages_stay_in_their_places_with_their_parts() -> None:
 
 
 def test_a_conversation_without_an_instruction_has_the_same_context_twice() -> None:
-    state = AgentState.restore(ConversationLog())
+    state = AgentState(ConversationLog(), [MemoryNotebookWidget()])
     assert state.render_live_context() == state.render_live_context()
 
 

@@ -32,6 +32,7 @@ from deltafold.conversation import (
     HistoryToolCallResult,
     InstructionEntry,
     LevelOfDetailSections,
+    MemoryNotebookWidget,
     ModelInputEntry,
     ModelInvocationDescriptor,
     ModelOutputEntry,
@@ -374,7 +375,7 @@ def test_a_reset_begins_anew_and_forgets_nothing() -> None:
     assert state.log.open_calls == []
     assert len(state.log.entries) == 4
     state.append_model_output(ModelOutputEntry.of_message(calling("a")))
-    restored = AgentState.restore(ConversationLog.from_json(state.log.to_json()))
+    restored = AgentState(ConversationLog.from_json(state.log.to_json()), [MemoryNotebookWidget()])
     assert restored.history == state.history
     assert restored.memory_notebook_snapshot == ""
 
@@ -389,7 +390,7 @@ def test_a_state_is_restored_from_its_log() -> None:
     )
     state.execute_widget_tool(call)
     state.set_system_instruction("Be long.")
-    restored = AgentState.restore(ConversationLog.from_json(state.log.to_json()))
+    restored = AgentState(ConversationLog.from_json(state.log.to_json()), [MemoryNotebookWidget()])
     assert restored.memory_notebook_snapshot == "own"
     assert restored.system_instruction == "Be long."
     assert restored.history == state.history
@@ -413,7 +414,7 @@ def test_a_summary_takes_the_place_of_the_entries_that_it_covers() -> None:
     ]
     covered = [first.id, *(entry.id for entry in state.history[4:5])]
     state.append_compaction("three questions", covered)
-    restored = AgentState.restore(ConversationLog.from_json(state.log.to_json()))
+    restored = AgentState(ConversationLog.from_json(state.log.to_json()), [MemoryNotebookWidget()])
     assert [message.text for message in to_messages(restored.render_live_context())] == [
         "i",
         f"{heading}three questions",

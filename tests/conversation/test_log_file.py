@@ -13,6 +13,7 @@ from deltafold import Message, MisuseError, ToolCallPart
 from deltafold.conversation import (
     AgentState,
     LogFile,
+    MemoryNotebookWidget,
     ModelInputEntry,
     Session,
     SessionError,
@@ -65,7 +66,7 @@ def test_a_state_continues_from_its_file(path: Path) -> None:
         state.append_model_input(ModelInputEntry.of_message(Message.user("hello")))
         context = state.render_live_context()
     with LogFile(path) as log:
-        restored = AgentState.restore(log)
+        restored = AgentState(log, [MemoryNotebookWidget()])
         assert restored.render_live_context() == context
         assert restored.memory_notebook_snapshot == "remember"
 

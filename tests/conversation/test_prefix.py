@@ -13,7 +13,7 @@ import pytest
 
 from binding_server import BindingServer, Block, thinking_in
 from deltafold import AnthropicModel, Message
-from deltafold.conversation import Agent, AgentState, ConversationLog
+from deltafold.conversation import Agent, AgentState, ConversationLog, MemoryNotebookWidget
 
 MODEL: Final = "claude-fable-5-1"
 NOTE: Final = "memory_notebook_replace"
@@ -89,7 +89,7 @@ def run(
                 agent.run_sync(question)
             else:
                 asyncio.run(_closing(agent, question))
-        state = AgentState.restore(ConversationLog.from_json(state.log.to_json()))
+        state = AgentState(ConversationLog.from_json(state.log.to_json()), [MemoryNotebookWidget()])
 
 
 async def _closing(agent: "Agent[None]", question: str) -> None:

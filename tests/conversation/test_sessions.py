@@ -13,7 +13,7 @@ import pytest
 
 from binding_server import ScriptedServer
 from deltafold import Message, TextPart, ToolSpec
-from deltafold.conversation import Agent, AgentState, ConversationLog
+from deltafold.conversation import Agent, AgentState, ConversationLog, MemoryNotebookWidget
 from deltafold.gateway import create_app
 from deltafold.message.messages import Role
 from gateways import served
@@ -62,7 +62,9 @@ def run_agent(name: str, seed: int, *, is_sync: bool, budget: int | None = None)
                 model.close()
             else:
                 asyncio.run(_all(agent, asked[begin : begin + 10]))
-            state = AgentState.restore(ConversationLog.from_json(state.log.to_json()))
+            state = AgentState(
+                ConversationLog.from_json(state.log.to_json()), [MemoryNotebookWidget()]
+            )
     return server
 
 

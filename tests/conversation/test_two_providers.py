@@ -33,6 +33,7 @@ from deltafold.conversation import (
     HistoryToolCallResult,
     LevelOfDetailSections,
     LogFile,
+    MemoryNotebookWidget,
     ModelInputEntry,
     ModelInvocationDescriptor,
     ModelOutputEntry,
@@ -215,7 +216,7 @@ def test_one_conversation_over_two_providers(tmp_path: Path, way: str) -> None:
     # The log replays to the same messages.
     with LogFile(path) as log:
         assert json.loads(log.to_json()) == json.loads(wire)
-        restored = AgentState.restore(log)
+        restored = AgentState(log, [MemoryNotebookWidget()])
         assert to_messages(restored.render_live_context()) == conversation.context()
         messages = Session(log=log).messages
     assert [message.role.value for message in messages] == [

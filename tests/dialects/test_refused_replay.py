@@ -28,7 +28,7 @@ from deltafold import (
     ToolCallPart,
     ToolSpec,
 )
-from deltafold.conversation import Agent, AgentState, ConversationLog
+from deltafold.conversation import Agent, AgentState, ConversationLog, MemoryNotebookWidget
 from deltafold.gateway import create_app
 from deltafold.models.adapters import adapter_of
 from deltafold.testing import Recording, ReplayServer, answer
@@ -295,7 +295,9 @@ def test_an_agent_is_refused_once_a_session(is_sync: bool) -> None:
             if number == 3:
                 state_of.set_system_instruction("Tuesday.")
             if number == 6:  # another process
-                state_of = AgentState.restore(ConversationLog.from_json(state_of.log.to_json()))
+                state_of = AgentState(
+                    ConversationLog.from_json(state_of.log.to_json()), [MemoryNotebookWidget()]
+                )
             model = AnthropicModel(config, base_url=server.url, api_key="k")
             agent: Agent[None] = Agent(model=model, state=state_of)
             result = agent.run_sync(f"q{number}") if is_sync else asyncio.run(_run(agent, number))

@@ -28,6 +28,7 @@ from deltafold.conversation import (
     HistoryToolCallResult,
     InstructionEntry,
     LevelOfDetailSections,
+    MemoryNotebookWidget,
     ModelInputEntry,
     ModelInputMessage,
     ModelInvocationDescriptor,
@@ -256,7 +257,7 @@ def test_an_answer_records_provider_specification_and_model() -> None:
     state.append_model_output(ModelOutputEntry(invocation=CLAUDE, contents=["a"]))
     gpt = ModelInvocationDescriptor("openai", "responses", "gpt")
     state.append_model_output(ModelOutputEntry(invocation=gpt, contents=["b"]))
-    restored = AgentState.restore(ConversationLog.from_json(state.log.to_json()))
+    restored = AgentState(ConversationLog.from_json(state.log.to_json()), [MemoryNotebookWidget()])
     assert [one.invocation for one in restored.history if isinstance(one, ModelOutputEntry)] == [
         ModelInvocationDescriptor("anthropic", "anthropic-messages", "claude"),
         ModelInvocationDescriptor("openai", "openai-responses", "gpt"),

@@ -76,7 +76,7 @@ def seen(state: AgentState) -> tuple[object, ...]:
 
 def test_a_state_is_restored_from_its_log_alone() -> None:
     state = conversation()
-    restored = AgentState.restore(ConversationLog.from_json(state.log.to_json()))
+    restored = AgentState(ConversationLog.from_json(state.log.to_json()), [MemoryNotebookWidget()])
     assert seen(restored) == seen(state)
 
 
@@ -91,14 +91,14 @@ def test_the_log_restores_the_state_of_any_moment() -> None:
     whole: Any = state.log.to_dict()
     for count, shown in moments:
         head = ConversationLog.from_dict({**whole, "entries": whole["entries"][:count]})
-        assert seen(AgentState.restore(head)) == shown
+        assert seen(AgentState(head, [MemoryNotebookWidget()])) == shown
 
 
 def test_a_file_keeps_the_conversation(tmp_path: Path) -> None:
     with LogFile(tmp_path / "log.jsonl") as log:
         before = seen(conversation(log))
     with LogFile(tmp_path / "log.jsonl") as log:
-        assert seen(AgentState.restore(log)) == before
+        assert seen(AgentState(log, [MemoryNotebookWidget()])) == before
 
 
 def test_appending_never_changes_earlier_entries() -> None:
@@ -295,7 +295,7 @@ class FullDisk(ConversationLog):
 
 
 def test_a_change_that_the_log_refuses_leaves_the_notebook_as_it_was() -> None:
-    state = AgentState.restore(FullDisk())
+    state = AgentState(FullDisk(), [MemoryNotebookWidget()])
     with pytest.raises(OSError, match="widget"):
         state.update_memory_notebook("lost")
     with pytest.raises(OSError, match="no space for widget"):

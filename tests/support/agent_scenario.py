@@ -17,6 +17,7 @@ from deltafold.conversation import (
     AgentState,
     ConversationLog,
     LogFile,
+    MemoryNotebookWidget,
     ProviderRouter,
     RunResult,
     RunStatus,
@@ -144,7 +145,11 @@ def agent_of(
     )
     gpt = OpenAIChatModel({"model_id": "gpt-4.1"}, base_url=f"{url}/{conversation}/v1", api_key="k")
     has_begun = any(log.newest_first())
-    state = AgentState.restore(log) if has_begun else AgentState.create_default("Sail.", log=log)
+    state = (
+        AgentState(log, [MemoryNotebookWidget()])
+        if has_begun
+        else AgentState.create_default("Sail.", log=log)
+    )
     return Agent(
         {
             "loop": {"retry_seconds": 0, "max_tokens": 8_000, **loop},

@@ -7,17 +7,13 @@ A provider has no access to the log.
 from deltafold.conversation.agent.agent import Agent
 from deltafold.conversation.agent.deadline import LimitReachedError
 from deltafold.conversation.agent.executor import ToolExecutor
-from deltafold.conversation.agent.run import (
-    TRANSITIONS,
+from deltafold.conversation.agent.run_events import AgentEvent, AgentEventKind, RunResult
+from deltafold.conversation.agent.settings import (
     AgentConfig,
     ContextConfig,
-    IllegalTransitionError,
     LoopConfig,
-    RunState,
-    RunStatus,
     ToolsConfig,
 )
-from deltafold.conversation.agent.run_events import AgentEvent, AgentEventKind, RunResult
 from deltafold.conversation.agent.tool_turn import INTERRUPTED
 from deltafold.conversation.context.manager import (
     Compact,
@@ -34,6 +30,12 @@ from deltafold.conversation.context.router import (
     ProviderClient,
     ProviderRouter,
     Route,
+)
+from deltafold.conversation.context.run_state import (
+    TRANSITIONS,
+    IllegalTransitionError,
+    RunState,
+    RunStatus,
 )
 from deltafold.conversation.context.state import AgentState
 from deltafold.conversation.context.tokens import CountTokens, TokenCounter, estimate_tokens

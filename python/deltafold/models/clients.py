@@ -4,8 +4,8 @@ In: the client of the caller, or the name of a transport; the vendor's address a
 `Caller`, which sends prepared requests and returns unread responses.
 
 Laws: no network before a request. A client of the wrong kind or SDK raises at once, and the error
-names both. A client that is made here belongs to the event loop that first used it, and does not
-retry: only a request whose used connection was lost unread is sent once more
+names both. Each event loop that calls has an asynchronous client of its own, which is made here and
+does not retry: only a request whose used connection was lost unread is sent once more
 (`transports/http.py`). The variables of the environment are read at the first call through a
 client.
 """
@@ -154,8 +154,8 @@ class Caller:
         )
 
 
-_Known: TypeAlias = tuple[object, Caller]
-"""A client, and the caller that was made of it and of the vendor's variables."""
+_Place: TypeAlias = tuple[ClientKind, object]
+"""How a client waits, and the event loop that it belongs to, None for a synchronous client."""
 
 
 class Clients:
@@ -198,10 +198,10 @@ class Clients:
             client = cast("Tap", client).client
         self._client = client
         self._kinds = _BOTH if client is None else self._kinds_of(client)
-        self._made: dict[ClientKind, tuple[object, object]] = {}
-        self._replaced: list[tuple[ClientKind, object]] = []
+        self._made: dict[_Place, object] = {}
+        self._replaced: list[tuple[_Place, object]] = []
         self._recognised: tuple[object, bool] = (None, False)
-        self._known: _Known | None = None
+        self._known: dict[_Place, Caller] = {}
         if transport == "sdk" and sdk is None:
             raise MisuseError(
                 f"transport: {model} has no SDK that gives bytes; leave it out, or name an HTTP "
@@ -220,7 +220,7 @@ class Clients:
             "_made": {},
             "_replaced": [],
             "_recognised": (None, False),
-            "_known": None,
+            "_known": {},
         }
         return {**vars(self), **own}
 
@@ -231,9 +231,14 @@ class Clients:
             MisuseError: the client is of the other kind; the key or the address is missing; no
                 package that makes a client is installed.
         """
+        # The connections of an asynchronous client belong to the event loop that opened them.
+        place = kind, _running_loop() if kind == "asynchronous" else None
+        known = self._known.get(place)
+        if known is not None:
+            return known
         client = self._client
         if client is None:
-            client = self._made_client(kind)
+            client = self._made_client(place)
         elif kind not in self._kinds:
             call = "stream_sync()" if kind == "synchronous" else "stream()"
             other = next(iter(self._kinds))
@@ -241,15 +246,12 @@ class Clients:
                 f"{call} needs a {kind} client, and this Model has the {other} "
                 f"{type(client).__name__}: give it the other kind, or call the other method"
             )
-        known = self._known
-        if known is not None and known[0] is client:
-            return known[1]
         sdk = self._sdk_of(client)
         if sdk is not None:
             dialect = sdk.dialect(client, self._dialect)
             return Caller(client, sdk, "", {}, dialect, self._timeouts, self._taps)
-        caller = self._http_caller(client)
-        self._known = (client, caller)
+        self._forget_closed_loops()
+        caller = self._known[place] = self._http_caller(client)
         return caller
 
     def _http_caller(self, client: object) -> Caller:
@@ -289,10 +291,9 @@ class Clients:
                 )
         elif number > self._max_connections:
             self._max_connections = number
-            for kind, (client, _) in self._made.items():
-                self._replaced.append((kind, client))
+            self._replaced += self._made.items()
             self._made.clear()
-            self._known = None
+            self._known.clear()
 
     @property
     def through_sdk(self) -> bool:
@@ -303,7 +304,7 @@ class Clients:
 
     def close(self) -> None:
         """Close the synchronous clients that were made here."""
-        for client in self._taken("synchronous"):
+        for client in self._taken(("synchronous", None)):
             self._close(client)
 
     def _close(self, client: object) -> None:
@@ -313,8 +314,9 @@ class Clients:
             close_http_client(client)
 
     async def aclose(self) -> None:
-        """Close the asynchronous clients that were made here."""
-        for client in self._taken("asynchronous"):
+        """Close the asynchronous clients that were made here for this event loop."""
+        self._forget_closed_loops()
+        for client in self._taken(("asynchronous", _running_loop())):
             if self._transport != "sdk":
                 await aclose_http_client(client)
                 continue
@@ -322,13 +324,19 @@ class Clients:
             if isinstance(closing, Awaitable):
                 await closing
 
-    def _taken(self, kind: ClientKind) -> list[object]:
-        """Forget the clients of a kind that were made here, and return them."""
-        self._known = None
-        clients = [client for other, client in self._replaced if other == kind]
-        self._replaced = [one for one in self._replaced if one[0] != kind]
-        made = self._made.pop(kind, None)
-        return clients if made is None else [*clients, made[0]]
+    def _taken(self, place: _Place) -> list[object]:
+        """Forget the clients of a place that were made here, and return them."""
+        self._known.pop(place, None)
+        clients = [client for other, client in self._replaced if other == place]
+        self._replaced = [one for one in self._replaced if one[0] != place]
+        made = self._made.pop(place, None)
+        return clients if made is None else [*clients, made]
+
+    def _forget_closed_loops(self) -> None:
+        """Let go of clients that nobody can close any more, because their event loop has ended."""
+        for place in (*self._made, *self._known):
+            if getattr(place[1], "is_closed", bool)():
+                self._taken(place)
 
     def _sdk_of(self, client: object) -> Sdk | None:
         """Return the SDK if the client is one of its clients."""
@@ -352,19 +360,15 @@ class Clients:
             f"not a {type(client).__module__}.{type(client).__qualname__}"
         )
 
-    def _made_client(self, kind: ClientKind) -> object:
-        # The connections of an asynchronous client belong to the event loop that opened them.
-        loop = _running_loop() if kind == "asynchronous" else None
-        made = self._made.get(kind)
-        if made is None or made[1] is not loop:
-            made = (self._make(kind), loop)
-            if kind == "asynchronous":
-                self._made[kind] = made
-            elif (first := self._made.setdefault(kind, made)) is not made:
+    def _made_client(self, place: _Place) -> object:
+        made = self._made.get(place)
+        if made is None:
+            client = self._make(place[0])
+            made = self._made.setdefault(place, client)
+            if made is not client:
                 # Another thread was faster: all of them share the connections of one client.
-                self._close(made[0])
-                made = first
-        return made[0]
+                self._close(client)
+        return made
 
     def _make(self, kind: ClientKind) -> object:
         if self._transport != "sdk" or self._sdk is None:

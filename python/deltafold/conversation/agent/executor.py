@@ -22,7 +22,8 @@ from typing import Any, Final, TypeAlias, cast
 from deltafold.contract.exceptions import MisuseError
 from deltafold.contract.foreign_text import well_formed
 from deltafold.contract.log import LOGGER
-from deltafold.conversation.agent.run import RunState, RunStatus
+from deltafold.conversation.context.run_state import RunStatus
+from deltafold.conversation.context.state import AgentState
 from deltafold.conversation.history.kinds import ToolExecutionStatus
 from deltafold.conversation.history.tool_calls import ToolCallRequest
 from deltafold.conversation.tools.argument_parser import ArgumentError
@@ -60,7 +61,8 @@ class ToolExecutor:
             line in the log.
         runtime: given to tools that require it.
         agent: given to tools that require it.
-        state: goes to `awaiting_human` while an approval is awaited, and back.
+        state: the conversation, given to tools that require it. Its run goes to `awaiting_human`
+            while an approval is awaited, and back.
         max_parallel: how many calls run at once.
         on_start: receives a call before its function is called, when it has been checked and
             approved.
@@ -82,7 +84,7 @@ class ToolExecutor:
         approve: Approve | None = None,
         runtime: object | None = None,
         agent: object | None = None,
-        state: RunState | None = None,
+        state: AgentState | None = None,
         max_parallel: int = 8,
         on_start: OnStart | None = None,
         on_progress: OnProgress | None = None,
@@ -99,14 +101,15 @@ class ToolExecutor:
                 "approve": tool.requires_approval and approve is None,
                 "runtime": tool.requires_runtime and runtime is None,
                 "agent": tool.requires_agent and agent is None,
+                "state": tool.requires_state and state is None,
             }
             for name, missing in needs.items():
                 if missing:
                     raise MisuseError(f"{name}: the tool {tool.name!r} requires it")
             self._tools[tool.name] = tool
         self._approve = approve
-        self._given = {"runtime": runtime, "agent": agent}
-        self._state = state
+        self._given = {"runtime": runtime, "agent": agent, "state": state}
+        self._run_state = None if state is None else state.run_state
         self._max_parallel = max_parallel
         self._on_start = on_start
         self._on_progress = on_progress
@@ -248,7 +251,7 @@ class ToolExecutor:
         if self._approve is None:
             return REJECTED
         async with self._asking:
-            state = self._state
+            state = self._run_state
             running = state is not None and state.status in _RUNNING
             before = RunStatus.TOOL_RUNNING if state is None else state.status
             if state is not None and running:

@@ -16,13 +16,13 @@ from uuid import uuid4
 from deltafold.contract.kinds import DeltaKind
 from deltafold.contract.log import LOGGER
 from deltafold.conversation.agent.deadline import Deadline, LimitReachedError
-from deltafold.conversation.agent.run import RunStatus
 from deltafold.conversation.agent.run_events import AgentEvent, AgentEventKind
 from deltafold.conversation.agent.run_log import begun_early, broken_answer
 from deltafold.conversation.agent.run_setup import RunSetup
 from deltafold.conversation.agent.tool_turn import Answering
 from deltafold.conversation.context.manager import ContextInput, whole_context
 from deltafold.conversation.context.router import LlmRequest, ModelClient, ModelOutputAccumulator
+from deltafold.conversation.context.run_state import RunStatus
 from deltafold.conversation.history.context_messages import ContextMessage
 from deltafold.conversation.history.entries import ModelOutputEntry
 from deltafold.conversation.history.frozen import kept_message

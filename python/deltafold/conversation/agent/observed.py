@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from deltafold.contract.kinds import ErrorCode
 from deltafold.conversation.agent.deadline import LimitReachedError
-from deltafold.conversation.agent.run import RunStatus
+from deltafold.conversation.context.run_state import RunStatus
 from deltafold.errors.model_error import ModelError
 from deltafold.models.observer import NO_STEP, Step
 

@@ -1,295 +1,265 @@
-"""Settings of an agent, and the state of its run.
+"""Run: one run of an agent on a conversation.
 
-Laws: a run changes its status along `TRANSITIONS` only. Usage and cost of its streams add up.
-Source: docs/blueprint.md#agent-config, docs/blueprint.md#run-state. AgentState is `RunState` here,
-because `deltafold.conversation.AgentState` is the state of the conversation.
+In: messages of the user, or approvals.  Out: batches of events while the run goes on; the last has
+`run_end`.
+
+Laws: the log has every step before the next one begins, so that a run that was interrupted anywhere
+continues from its log. A run that is refused has written nothing. The state of the run follows its
+table. Cancellation ends the run at once, and leaves no task and a log that a later run continues.
+Source: docs/blueprint.md#run-state, docs/blueprint.md#provider-clients.
 """
 
-import random
-from collections.abc import Mapping
-from enum import StrEnum
-from typing import Any, Final, Literal
-from uuid import uuid4
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from deltafold.contract.exceptions import MisuseError
+from deltafold.contract.kinds import FinishReason
+from deltafold.conversation.agent.deadline import Deadline, LimitReachedError
+from deltafold.conversation.agent.given_messages import append_given, messages_given
+from deltafold.conversation.agent.model_turn import Asking
+from deltafold.conversation.agent.observed import error_type_of, inside
+from deltafold.conversation.agent.run_events import AgentEvent, AgentEventKind, RunResult
+from deltafold.conversation.agent.run_log import (
+    begun_early,
+    count_run,
+    last_answer,
+    newest_answer,
+    waiting_calls,
+)
+from deltafold.conversation.agent.run_setup import RunSetup
+from deltafold.conversation.agent.tool_turn import Answering
+from deltafold.conversation.agent.typed_output import Finishing
+from deltafold.conversation.context.run_state import ENDED, RunStatus
+from deltafold.conversation.history.entries import ModelInputEntry, ModelOutputEntry
+from deltafold.conversation.history.kinds import CallStage
+from deltafold.conversation.history.run_entries import CallEntry
+from deltafold.errors.model_error import ModelError, OutputError
+from deltafold.message.messages import Message
+from deltafold.models.call_inputs import Messages
+from deltafold.models.observer import CURRENT, NO_STEP, Step
 
-from deltafold.contract.exceptions import DeltafoldError
-from deltafold.contract.short_repr import ShortRepr
-from deltafold.contract.usage import Usage, sum_of_usage
-from deltafold.conversation.tools.tool_threads import MAX_HUNG_TOOLS
-from deltafold.conversation.tools.tools import MAX_RESULT_BYTES
 
+class Run:
+    """One run.
 
-class LoopConfig(ShortRepr, BaseModel):
-    """Limits of the agent loop.
-
-    >>> LoopConfig(max_turns=5, max_cost_usd=0.5).max_turns
-    5
-
-    Attributes:
-        max_turns: answers of the model in one run.
-        timeout: seconds of one run; None sets no limit.
-        max_retries: further requests after a retryable failure without content.
-        retry_seconds: wait before the first retry; each further wait is twice as long, and half
-            of it is random. A wait that the provider asks for takes precedence.
-        max_retry_seconds: the longest wait. A longer one that the provider asks for ends the run.
-        max_parallel_tools: calls that run at once.
-        max_tokens: sum of the tokens of all answers of a run, input included.
-        max_cost_usd: sum of their cost in US dollars.
-        start_tools_early: whether a call runs as soon as it is complete, while the answer goes on.
-            The provider may still refuse or filter the answer, or break off: then a call has run
-            that would not run otherwise, and the logger `deltafold` has a warning.
-        on_error: "raise" raises the failure of a run; "return" returns it in the result.
+    Args:
+        setup: the parts of the agent, and the conversation.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    def __init__(self, setup: RunSetup) -> None:
+        self._setup = setup
+        self._config = setup.config
+        self._state = setup.state
+        self._run_state = setup.run_state
+        self._turn = 0
 
-    max_turns: int = Field(default=50, ge=1)
-    timeout: float | None = Field(default=None, gt=0)
-    max_retries: int = Field(default=2, ge=0)
-    retry_seconds: float = Field(default=1.0, ge=0)
-    max_retry_seconds: float = Field(default=60.0, ge=0)
-    max_parallel_tools: int = Field(default=8, ge=1)
-    max_tokens: int | None = Field(default=None, ge=1)
-    max_cost_usd: float | None = Field(default=None, gt=0)
-    start_tools_early: bool = False
-    on_error: Literal["raise", "return"] = "raise"
+    async def begun(
+        self, messages: Messages, run_id: str | None
+    ) -> AsyncGenerator[list[AgentEvent]]:
+        """Begin the run, and yield the events of each read."""
+        state = self._state
+        claim = state.claim()
+        try:
+            answering = Answering(self._setup, 0)
+            given = messages_given(messages, state)
+            state.log.run_id = self._run_state.begin(run_id)
 
-    def wait(self, attempt: int, retry_after: float | None) -> float:
-        """Return the seconds until the next request.
+            def prepare() -> int:
+                self._instruct()
+                self._take_early_calls()
+                append_given(given, state, answering)
+                return 0
 
-        Args:
-            attempt: the number of the request that has failed, from 0.
-            retry_after: the seconds that the provider asks for.
-        """
-        if retry_after is not None:
-            return retry_after
-        longest = min(self.retry_seconds * 2.0**attempt, self.max_retry_seconds)
-        return longest * random.uniform(0.5, 1.0)  # noqa: S311 - spreads the requests of many runs
+            async with aclosing(self._guarded(prepare, self._step(given[-1]))) as batches:
+                async for events in batches:
+                    yield events
+        finally:
+            claim.release()
 
+    async def resumed(self, approvals: Mapping[str, bool]) -> AsyncGenerator[list[AgentEvent]]:
+        """Continue the run, and yield the events of each read."""
+        log = self._state.log
+        claim = self._state.claim()
+        try:
+            Answering(self._setup, 0)  # checks the tools
+            if not any(isinstance(entry, ModelInputEntry) for entry in log.newest_first()):
+                raise MisuseError("the log has no input that a run could go on with")
+            self._check_approvals(approvals)
+            log.run_id = self._run_state.begin(log.run_id)
 
-class ContextConfig(ShortRepr, BaseModel):
-    """Limits of the context that a model is shown, in tokens; None sets no limit.
+            def prepare() -> int:
+                self._instruct()
+                self._take_early_calls()
+                for call_id, is_approved in approvals.items():
+                    stage = CallStage.APPROVED if is_approved else CallStage.REJECTED
+                    log.append(CallEntry(tool_call_id=call_id, stage=stage))
+                return count_run(log, log.run_id, self._run_state)
 
-    >>> AgentConfig(context=ContextConfig(token_budget=8000)).context.token_budget
-    8000
-    """
+            async with aclosing(self._guarded(prepare, self._step(None))) as batches:
+                async for events in batches:
+                    yield events
+        finally:
+            claim.release()
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    def _step(self, said: Message | None) -> Step:
+        """Begin the telemetry of a run."""
+        telemetry = self._setup.telemetry or CURRENT.steps
+        if telemetry is None:
+            return NO_STEP
+        return telemetry.begun_run(self._config.name, self._state.log.session_id, said)
 
-    token_budget: int | None = Field(default=None, ge=1)
-
-
-class ToolsConfig(ShortRepr, BaseModel):
-    """Which tools there are, and what a call of one may need.
-
-    >>> AgentConfig(tools={"require_approval": ["delete_file"]}).tools
-    ToolsConfig(require_approval=('delete_file',))
-
-    Attributes:
-        enabled: names of the available tools; None enables all.
-        require_approval: names of the tools that always need an approval.
-        max_result_bytes: the longest text of a result, in bytes of UTF-8; the rest is cut off, and
-            the text says so.
-        max_hung: how many synchronous tools of this process may run on after their calls were
-            cancelled or exceeded their time limits; then calls of synchronous tools fail at once.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    enabled: tuple[str, ...] | None = None
-    require_approval: tuple[str, ...] = ()
-    max_result_bytes: int = Field(default=MAX_RESULT_BYTES, ge=1)
-    max_hung: int = Field(default=MAX_HUNG_TOOLS, ge=0)
-
-
-class AgentConfig(ShortRepr, BaseModel):
-    """An agent's settings.
-
-    >>> AgentConfig(model="openai/gpt-5.6-terra", loop={"max_turns": 5}).loop.max_turns
-    5
-
-    Attributes:
-        name: the name of the agent in its telemetry.
-        model: the name that `load_model` takes, or its arguments as a mapping; None if the agent is
-            given a model.
-        runtime: the runtime's own settings.
-        tools: which tools there are.
-        context: how much a model is shown.
-        loop: limits and tries.
-        observability: settings of logging, tracing and metrics.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    name: str | None = None
-    model: str | dict[str, object] | None = None
-    runtime: dict[str, object] = Field(default_factory=dict)
-    tools: ToolsConfig = Field(default_factory=ToolsConfig)
-    context: ContextConfig = Field(default_factory=ContextConfig)
-    loop: LoopConfig = Field(default_factory=LoopConfig)
-    observability: dict[str, object] = Field(default_factory=dict)
-
-
-class RunStatus(StrEnum):
-    """Status of a run.
-
-    >>> run = RunState()
-    >>> run.move("preparing")
-    >>> run.status is RunStatus.PREPARING
-    True
-    """
-
-    IDLE = "idle"
-    PREPARING = "preparing"
-    MODEL_RUNNING = "model_running"
-    TOOL_RUNNING = "tool_running"
-    AWAITING_HUMAN = "awaiting_human"
-    COMPLETED = "completed"
-    FAILED = "failed"
-    ABORTED = "aborted"
-
-
-_STOPPED: Final = frozenset({RunStatus.FAILED, RunStatus.ABORTED})
-
-TRANSITIONS: Final[Mapping[RunStatus, frozenset[RunStatus]]] = {
-    RunStatus.IDLE: frozenset({RunStatus.PREPARING}),
-    RunStatus.PREPARING: frozenset(
-        {
-            RunStatus.MODEL_RUNNING,
-            RunStatus.TOOL_RUNNING,  # a run that continues with open calls
-            RunStatus.COMPLETED,  # a run that continues with its last answer
-            *_STOPPED,
-        }
-    ),
-    RunStatus.MODEL_RUNNING: frozenset(
-        {
-            RunStatus.PREPARING,  # another try
-            RunStatus.TOOL_RUNNING,
-            RunStatus.AWAITING_HUMAN,
-            RunStatus.COMPLETED,
-            *_STOPPED,
-        }
-    ),
-    RunStatus.TOOL_RUNNING: frozenset(
-        {RunStatus.PREPARING, RunStatus.AWAITING_HUMAN, RunStatus.COMPLETED, *_STOPPED}
-    ),
-    RunStatus.AWAITING_HUMAN: frozenset(
-        {
-            RunStatus.PREPARING,
-            RunStatus.MODEL_RUNNING,
-            RunStatus.TOOL_RUNNING,
-            RunStatus.COMPLETED,
-            *_STOPPED,
-        }
-    ),
-    RunStatus.COMPLETED: frozenset({RunStatus.IDLE, RunStatus.PREPARING}),
-    RunStatus.FAILED: frozenset({RunStatus.IDLE, RunStatus.PREPARING}),
-    RunStatus.ABORTED: frozenset({RunStatus.IDLE, RunStatus.PREPARING}),
-}
-"""Allowed next statuses of each status. A new run begins from `idle` or from an ended run.
-
->>> sorted(status.value for status in TRANSITIONS[RunStatus.COMPLETED])
-['idle', 'preparing']
-"""
-
-
-class IllegalTransitionError(DeltafoldError, ValueError):
-    """The requested change of status is not allowed.
-
-    >>> try:
-    ...     RunState().move("completed")
-    ... except IllegalTransitionError as error:
-    ...     print(error)
-    a run that is idle cannot become completed; it can become preparing
-    """
-
-
-class RunState(ShortRepr, BaseModel):
-    """State of one agent's run.
-
-    >>> run = RunState()
-    >>> run_id = run.begin()
-    >>> run.add_usage(message.meta.usage)
-    >>> run.status.value, run.token_usage.total_tokens
-    ('preparing', 349)
-
-    Attributes:
-        status: the current status; it changes along `TRANSITIONS`, by `move` or an assignment.
-        current_run_id: id of the run, None before the first run.
-        pending_tool_calls: ids of the calls that have no result yet.
-        last_error: text of the most recent failure.
-        token_usage: sum of the usage of all streams of the run.
-        cost_usage: sum of their cost in US dollars; None if no cost is known.
-        cost_unpriced: names of what was billed and is not in that sum; "tokens" if the tokens of a
-            stream have no known price.
-    """
-
-    model_config = ConfigDict(extra="forbid")
-
-    status: RunStatus = RunStatus.IDLE
-    current_run_id: str | None = None
-    pending_tool_calls: list[str] = Field(default_factory=list)
-    last_error: str | None = None
-    token_usage: Usage = Field(default_factory=Usage)
-    cost_usage: float | None = None
-    cost_unpriced: tuple[str, ...] = ()
-
-    def begin(self, run_id: str | None = None) -> str:
-        """Begin a run: its counts start anew; returns its id.
-
-        Raises:
-            IllegalTransitionError: a run is under way.
-        """
-        self.move(RunStatus.PREPARING)
-        self.current_run_id = run_id or str(uuid4())
-        self.pending_tool_calls = []
-        self.last_error = None
-        self.forget_usage()
-        return self.current_run_id
-
-    def move(self, status: RunStatus | str, *, error: str | None = None) -> None:
-        """Change the status.
-
-        Raises:
-            IllegalTransitionError: the change is not allowed; the error lists the allowed statuses.
-        """
-        self.status = RunStatus(status)
-        if error is not None:
-            self.last_error = error
-
-    def __setattr__(self, name: str, value: Any) -> None:  # noqa: ANN401 - of the field
-        """Set a field; the status changes along the table."""
-        if name == "status":
-            value = RunStatus(value)
-            if value not in TRANSITIONS[self.status]:
-                possible = ", ".join(sorted(TRANSITIONS[self.status]))
-                raise IllegalTransitionError(
-                    f"a run that is {self.status} cannot become {value}; it can become {possible}"
+    async def _guarded(
+        self, prepare: Callable[[], int], step: Step
+    ) -> AsyncGenerator[list[AgentEvent]]:
+        """Run the loop, and end the state of the run whatever happens."""
+        failure: Exception | None = None
+        try:
+            async with aclosing(self._loop(prepare())) as loop:
+                async for events in inside(step, loop):
+                    yield events
+        except LimitReachedError as limit:
+            failure = limit
+            self._end(RunStatus.ABORTED, str(limit))
+            yield self._run_end(limit.reason)
+        except Exception as error:
+            failure = error
+            self._end(RunStatus.FAILED, str(error))
+            is_returned = isinstance(error, ModelError | OutputError)
+            if self._config.loop.on_error == "raise" or not is_returned:
+                raise
+            yield self._run_end("error", error=error)
+        finally:
+            # A run that was cancelled, or whose events are not read any more.
+            self._end(RunStatus.ABORTED, "cancelled")
+            if step is not NO_STEP:
+                answer, used = newest_answer(self._state.log), self._run_state
+                step.ended(
+                    error_type_of(used.status, failure),
+                    usage=used.token_usage,
+                    answer=None if answer is None else answer.message,
                 )
-        super().__setattr__(name, value)
+            del failure  # its traceback holds this frame
 
-    def forget_usage(self) -> None:
-        """Count usage and cost from zero."""
-        self.token_usage = Usage()
-        self.cost_usage = None
-        self.cost_unpriced = ()
+    async def _loop(self, turns: int) -> AsyncGenerator[list[AgentEvent]]:
+        """Alternate between the model and its calls until an answer has no calls."""
+        self._turn = turns
+        deadline = Deadline(self._config.loop.timeout)
+        answering = Answering(self._setup, turns)
+        finishing = Finishing(self._setup)
+        try:
+            while True:
+                answer = last_answer(self._state.log)
+                if answer is None and (answer := finishing.accepted_before()) is not None:
+                    yield self._completed(answer, finishing)
+                    return
+                calls = waiting_calls(self._state.log)
+                if calls and not (answer and finishing.is_output(answer)):
+                    self._run_state.move(RunStatus.TOOL_RUNNING)
+                    async with aclosing(deadline.each(answering.run(calls))) as batches:
+                        async for events in batches:
+                            yield events
+                    if answering.pending:
+                        self._run_state.move(RunStatus.AWAITING_HUMAN)
+                        yield self._run_end("approval", pending=tuple(answering.pending))
+                        return
+                    self._run_state.move(RunStatus.PREPARING)
+                elif answer is not None and _finish_of(answer) is not FinishReason.PAUSE:
+                    defect = finishing.defect_of(answer)
+                    if defect is None:
+                        yield self._completed(answer, finishing)
+                        return
+                    yield [self._event(AgentEventKind.OUTPUT_DEFECT, defect=defect)]
+                if self._run_state.status is RunStatus.MODEL_RUNNING:  # the answer goes on
+                    self._run_state.move(RunStatus.PREPARING)
+                self._check_limits(deadline)
+                self._turn += 1
+                yield [self._event(AgentEventKind.TURN)]
+                answering = Answering(self._setup, self._turn)
+                async with aclosing(self._asking(deadline, answering).run()) as batches:
+                    async for events in batches:
+                        yield events
+        finally:
+            await answering.close()
 
-    def add_usage(
-        self, usage: Usage | None, cost_usd: float | None = None, unpriced: tuple[str, ...] = ()
-    ) -> None:
-        """Add the usage and the cost of one stream; unknown values add nothing.
+    def _completed(self, answer: ModelOutputEntry, finishing: Finishing) -> list[AgentEvent]:
+        self._run_state.move(RunStatus.COMPLETED)
+        return self._run_end(_reason_of(answer), output=finishing.output)
 
-        Args:
-            usage: the tokens.
-            cost_usd: the cost in US dollars; the one that the usage states if it is None.
-            unpriced: names of what the cost leaves out.
-        """
-        if usage is not None:
-            self.token_usage = sum_of_usage((self.token_usage, usage))
-            cost_usd = usage.cost if cost_usd is None else cost_usd
-            if cost_usd is None and usage.total_tokens:
-                unpriced = (*unpriced, "tokens")
-        self.cost_unpriced = tuple(dict.fromkeys((*self.cost_unpriced, *unpriced)))
-        if cost_usd is not None:
-            self.cost_usage = (self.cost_usage or 0.0) + cost_usd
+    def _event(self, kind: AgentEventKind, **facts: Any) -> AgentEvent:  # noqa: ANN401 - its members
+        return AgentEvent(kind=kind, turn=self._turn, **facts)
+
+    def _check_limits(self, deadline: Deadline) -> None:
+        loop, used = self._config.loop, self._run_state
+        if deadline.is_over:
+            raise LimitReachedError("timeout")
+        if self._turn >= loop.max_turns:
+            raise LimitReachedError("max_turns")
+        if loop.max_tokens is not None and (used.token_usage.total_tokens or 0) >= loop.max_tokens:
+            raise LimitReachedError("max_tokens")
+        if loop.max_cost_usd is not None and (used.cost_usage or 0.0) >= loop.max_cost_usd:
+            raise LimitReachedError("max_cost_usd")
+
+    def _asking(self, deadline: Deadline, answering: Answering) -> Asking:
+        return Asking(
+            self._setup,
+            self._turn,
+            strategy=self._setup.strategy(self._turn),
+            deadline=deadline,
+            answering=answering if self._config.loop.start_tools_early else None,
+        )
+
+    def _instruct(self) -> None:
+        """Set the instructions of this agent, if the conversation has others."""
+        said = self._setup.instructions
+        if said is not None and said != self._state.system_instruction:
+            self._state.set_system_instruction(said)
+
+    def _take_early_calls(self) -> None:
+        """Append the answer of calls that began before an interruption kept it from the log."""
+        begun = begun_early(self._state.log)
+        if begun:
+            self._state.append_model_output(ModelOutputEntry(tool_calls=begun))
+
+    def _check_approvals(self, approvals: Mapping[str, object]) -> None:
+        waiting = {call.tool_call_id for call in waiting_calls(self._state.log)}
+        for call_id, answer in approvals.items():
+            if call_id not in waiting:
+                raise MisuseError(f"approvals: no call {call_id!r} waits for an approval")
+            if not isinstance(answer, bool):
+                kind = type(answer).__name__
+                raise MisuseError(f"approvals: {call_id!r} is a {kind}; pass True or False")
+
+    def _end(self, status: RunStatus, error: str) -> None:
+        """End the state of a run that has not ended."""
+        if self._run_state.status not in ENDED:
+            self._run_state.pending_tool_calls = []
+            self._run_state.move(status, error=error)
+
+    def _run_end(self, reason: str, **facts: Any) -> list[AgentEvent]:  # noqa: ANN401 - of the result
+        answer = newest_answer(self._state.log)
+        used = self._run_state
+        result = RunResult[Any](
+            used.status,
+            None if answer is None else answer.message,
+            reason,
+            state=self._state,
+            turns=self._turn,
+            usage=used.token_usage,
+            cost_usd=used.cost_usage,
+            cost_unpriced=used.cost_unpriced,
+            **facts,
+        )
+        return [self._event(AgentEventKind.RUN_END, run=result)]
+
+
+def _finish_of(answer: ModelOutputEntry) -> str | None:
+    message = answer.message
+    return None if message is None else message.meta.finish_reason
+
+
+def _reason_of(answer: ModelOutputEntry) -> str:
+    """Return "answered", or the finish reason of an answer that is not whole."""
+    finish = _finish_of(answer)
+    is_whole = finish in {None, FinishReason.STOP, FinishReason.TOOL_CALLS}
+    return "answered" if is_whole else str(finish)

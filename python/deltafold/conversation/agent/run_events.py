@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Generic
 from typing_extensions import TypeVar
 
 from deltafold.contract.usage import Usage
-from deltafold.conversation.agent.run import RunStatus
+from deltafold.conversation.context.run_state import RunStatus
+from deltafold.conversation.context.state import AgentState
 from deltafold.conversation.history.tool_calls import HistoryToolCallResult, ToolCallRequest
 from deltafold.errors.model_error import ModelError, OutputError
 from deltafold.message.messages import Message
@@ -103,6 +104,7 @@ class RunResult(Generic[T]):
     Attributes:
         status: the final status: completed, failed, aborted, or awaiting_human.
         message: the last answer, None if there is none.
+        state: the conversation, with which the next run continues it.
         reason: reason of the end. A run that completed has "answered", or the finish reason of an
             answer that is not whole, such as "length". Others have "approval", "max_turns",
             "timeout", "max_tokens", "max_cost_usd", "does_not_fit" or "error".
@@ -119,6 +121,7 @@ class RunResult(Generic[T]):
     status: RunStatus
     message: Message | None
     reason: str
+    state: AgentState = field(repr=False, compare=False)
     output: T | None = None
     turns: int = 0
     usage: Usage = field(default_factory=Usage)

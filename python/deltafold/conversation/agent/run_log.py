@@ -3,10 +3,12 @@
 In: a log.  Out: open calls and their stages, an answer that broke off, usage of the run.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final
 
-from deltafold.conversation.agent.run import RunState
+from deltafold.conversation.context.run_state import RunState
 from deltafold.conversation.history.entries import (
     HistoryEntry,
     ModelInputEntry,
@@ -21,6 +23,14 @@ from deltafold.conversation.history.run_entries import CallEntry, PartialEntry
 from deltafold.conversation.history.tool_calls import HistoryToolCallResult, ToolCallRequest
 from deltafold.message.messages import Message
 from deltafold.models.continuation import is_continued
+
+GIVEN: Final[Mapping[str, object]] = MappingProxyType({"given": True})
+"""Metadata of messages that the caller brought to a run: their calls never run."""
+
+
+def is_given(entry: HistoryEntry) -> bool:
+    """Return whether the caller brought the message of an entry to a run."""
+    return entry.metadata.get("given") is True
 
 
 @dataclass(slots=True)
@@ -53,16 +63,18 @@ def open_calls(log: ConversationLog) -> list[ToolCallRequest]:
 
 def waiting_calls(log: ConversationLog) -> list[ToolCallRequest]:
     """Return the open calls of an answer whose end lets calls run."""
-    answer = last_answer(log)
+    answer = newest_answer(log)
     message = None if answer is None else kept_message(answer)
-    return [] if message is not None and message.forbids_calls else open_calls(log)
+    if answer is None or (message is not None and message.forbids_calls):
+        return []
+    return open_calls(log)
 
 
 def last_answer(log: ConversationLog) -> ModelOutputEntry | None:
-    """Return the answer of a model, if nothing was said after it."""
+    """Return the answer of this agent's model, if nothing was said after it."""
     for entry in log.newest_first():
         if isinstance(entry, ModelOutputEntry):
-            return entry
+            return None if is_given(entry) else entry
         if isinstance(entry, ModelInputEntry | ToolResultsEntry | ResetEntry):
             return None
     return None
@@ -72,7 +84,7 @@ def newest_answer(log: ConversationLog) -> ModelOutputEntry | None:
     """Return the newest answer to the newest input, also if results follow it."""
     for entry in log.newest_first():
         if isinstance(entry, ModelOutputEntry):
-            return entry
+            return None if is_given(entry) else entry
         if isinstance(entry, ModelInputEntry | ResetEntry):
             return None
     return None

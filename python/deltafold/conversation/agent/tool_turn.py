@@ -75,7 +75,7 @@ class Answering:
             approve=setup.approve or _approved_before,
             runtime=setup.runtime,
             agent=setup.agent,
-            state=setup.run_state,
+            state=setup.state,
             on_start=self._begin,
             on_progress=self._report,
             max_result_bytes=setup.config.tools.max_result_bytes,

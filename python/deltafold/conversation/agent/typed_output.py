@@ -8,7 +8,7 @@ Laws: an output is validated once. A refusal and a cut answer are not asked for 
 
 from typing import Any, Final
 
-from deltafold.conversation.agent.run_log import newest_answer, open_calls
+from deltafold.conversation.agent.run_log import is_given, newest_answer, open_calls
 from deltafold.conversation.agent.run_setup import RunSetup
 from deltafold.conversation.agent.tool_turn import told
 from deltafold.conversation.history.entries import (
@@ -50,7 +50,9 @@ class Finishing:
         """Return the answer whose output an earlier part of the run has accepted by a result."""
         spoken = ModelInputEntry | ModelOutputEntry | ToolResultsEntry | ResetEntry
         newest = next((one for one in self._log.newest_first() if isinstance(one, spoken)), None)
-        if not isinstance(newest, ToolResultsEntry) or self._setup.output is None:
+        if not isinstance(newest, ToolResultsEntry) or is_given(newest):
+            return None
+        if self._setup.output is None:
             return None
         last = newest.results[-1] if newest.results else None
         if last is None or not self._setup.is_output_call(last.tool_name):

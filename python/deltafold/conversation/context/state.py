@@ -16,6 +16,7 @@ from uuid import UUID
 
 from deltafold.contract.exceptions import MisuseError
 from deltafold.contract.names import RequestProtocol
+from deltafold.conversation.context.run_state import RunClaim, RunState
 from deltafold.conversation.context.widgets import (
     MemoryNotebookWidget,
     RestorableWidget,
@@ -52,7 +53,7 @@ from deltafold.conversation.history.sections import (
     LevelOfDetailSections,
 )
 from deltafold.conversation.history.tool_calls import HistoryToolCallResult, ToolCallRequest
-from deltafold.conversation.tools.tools import Tool
+from deltafold.conversation.tools.tools import Conversation, Tool
 from deltafold.dialects.repairs.problems import Report
 from deltafold.dialects.repairs.repair import RepairPolicy, repair
 from deltafold.message.messages import Message
@@ -62,7 +63,7 @@ LIVE_SCREEN_HEADING: Final = "# [Live Screen]"
 _EMPTY_SCREEN: Final = "(empty)"
 
 
-class AgentState:
+class AgentState(Conversation):
     """One conversation of one agent, which it begins or continues.
 
     >>> state = AgentState()
@@ -70,17 +71,21 @@ class AgentState:
     >>> messages = to_messages(state.render_live_context())
 
     Nothing is in a request that nobody asked for: an instruction is set, and widgets are given.
-    `create_default` begins a conversation with an instruction and a memory notebook, and `restore`
-    continues it. It is used by one thread at a time; whoever shares it locks it.
+    `create_default` begins a conversation with an instruction and a memory notebook. It is used by
+    one thread at a time, and by one run.
 
     Args:
         log: the log of the conversation, such as `LogFile(path)`; None makes one in memory. Widgets
             take the last state that it has of them.
         widgets: the widgets, such as `MemoryNotebookWidget()`.
+
+    Attributes:
+        run_state: status, usage and cost of the last run on this state.
     """
 
     def __init__(self, log: ConversationLog | None = None, widgets: Sequence[Widget] = ()) -> None:
         log = ConversationLog() if log is None else log
+        self.run_state = RunState()
         self._log = log
         self._widgets: tuple[Widget, ...] = tuple(widgets)
         self._has_screen = any(live_screen_of(entry) for entry in since_reset(log.entries))
@@ -97,6 +102,8 @@ class AgentState:
     ) -> Self:
         """Begin a conversation with an instruction and a memory notebook.
 
+        `AgentState(log, [MemoryNotebookWidget()])` continues it.
+
         Args:
             system_instruction: the instruction; None or blank is `DEFAULT_INSTRUCTION`.
             clock: returns aware datetimes; None is the system's clock.
@@ -110,18 +117,18 @@ class AgentState:
         state.set_system_instruction(instruction or DEFAULT_INSTRUCTION)
         return state
 
-    @classmethod
-    def restore(cls, log: ConversationLog, *, widgets: Sequence[Widget] = ()) -> Self:
-        """Continue a conversation that `create_default` began.
-
-        >>> state = AgentState.restore(LogFile("conversation.jsonl"))
-        """
-        return cls(log, (MemoryNotebookWidget(), *widgets))
-
     @property
     def log(self) -> ConversationLog:
         """The log, which has everything that the state has."""
         return self._log
+
+    def claim(self) -> RunClaim:
+        """Claim the conversation for a run, so that no other one begins.
+
+        Raises:
+            IllegalTransitionError: a run is under way on this conversation.
+        """
+        return RunClaim(self._log.identity, self.run_state)
 
     @property
     def system_instruction(self) -> str:

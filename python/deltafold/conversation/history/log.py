@@ -9,7 +9,7 @@ Source: docs/blueprint.md#session, docs/blueprint.md#invariants, docs/blueprint.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -115,6 +115,11 @@ class ConversationLog:
     def metadata(self) -> Mapping[str, object]:
         """Metadata of the caller, which cannot be changed."""
         return self._metadata
+
+    @property
+    def identity(self) -> Hashable:
+        """What all logs of one conversation in this process have in common."""
+        return self
 
     @property
     def entries(self) -> Sequence[HistoryEntry]:

@@ -13,7 +13,8 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Any, Final, Self, TypeAlias, TypeVar, cast
+from types import NoneType
+from typing import Any, Final, Self, TypeAlias, TypeVar, cast, get_args
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import to_jsonable_python
@@ -48,6 +49,17 @@ Execute: TypeAlias = Callable[..., object]
 
 _BY_TYPE: Final[Mapping[object, str]] = {ToolArgumentParser: "parser", ToolCallRequest: "call"}
 """Parameters that are given by their type."""
+
+
+class Conversation:
+    """Base class of the conversation, which a run gives to parameters of its type.
+
+    >>> def forget(state: AgentState) -> str:
+    ...     "Forget the conversation."
+    >>> Tool.from_function(forget).parameter_schema["properties"]
+    {}
+    """
+
 
 _Part = TypeVar("_Part", bound=TextPart | ImagePart | FileRefPart | ProviderPart)
 _PARTS: Final = (TextPart, ImagePart, FileRefPart, ProviderPart)
@@ -99,14 +111,16 @@ class Tool:
         """Make a tool of a function: its name, docstring and typed parameters.
 
         The model does not see parameters that are given: those with the names `runtime` and
-        `agent`, and those of the types `ToolArgumentParser` and `ToolCallRequest`.
+        `agent`, and those of the types `AgentState`, which is the conversation of the run,
+        `ToolArgumentParser` and `ToolCallRequest`.
 
         Raises:
             ValueError: a parameter cannot be passed by name, or its type has no JSON Schema.
         """
         parameters = inspect.signature(function).parameters
         hints = hints_of(function)
-        by_type = {name: _BY_TYPE[hint] for name, hint in hints.items() if _is_given(hint)}
+        sources = {name: _source_of(hint) for name, hint in hints.items() if name in parameters}
+        by_type = {name: source for name, source in sources.items() if source is not None}
         injected = {name for name in ("runtime", "agent") if name in parameters}
         shown = _without(function, injected | by_type.keys())
         spec = ToolSpec.from_function(shown)
@@ -120,6 +134,11 @@ class Tool:
         }
         model = model_of_function(shown)
         return cls(execute=function, _model=model, _given=by_type, **fields)
+
+    @property
+    def requires_state(self) -> bool:
+        """Whether `execute` takes the conversation."""
+        return "state" in self._given.values()
 
     def asking(self) -> Self:
         """Return the tool, each of whose calls needs an approval."""
@@ -143,7 +162,7 @@ class Tool:
 
         Args:
             call: the call.
-            given: the runtime and the agent.
+            given: the runtime, the agent and the state of the conversation.
 
         Raises:
             ArgumentError: the arguments are not an object, or one has the wrong type, is missing or
@@ -151,7 +170,7 @@ class Tool:
         """
         parser = ToolArgumentParser(call)
         arguments = {} if self._is_call else self._typed(call)
-        injected: dict[str, object] = {"parser": parser, "call": call}
+        injected = {"parser": parser, "call": call, "state": given.get("state")}
         arguments |= {name: injected[source] for name, source in self._given.items()}
         if self.requires_runtime:
             arguments["runtime"] = given.get("runtime")
@@ -189,8 +208,13 @@ ToolDefinition = Tool
 """Name of a tool in docs/blueprint.md#tool-definition."""
 
 
-def _is_given(hint: object) -> bool:
-    return hint is ToolArgumentParser or hint is ToolCallRequest
+def _source_of(hint: object) -> str | None:
+    """Return what is given to a parameter of a type, None if the model gives its argument."""
+    kinds = [one for one in get_args(hint) or (hint,) if one is not NoneType]
+    kind = kinds[0] if len(kinds) == 1 else hint
+    if isinstance(kind, type) and issubclass(kind, Conversation):
+        return "state"
+    return _BY_TYPE.get(kind) if isinstance(kind, type) else None
 
 
 def _problem(error: Mapping[str, Any]) -> str:

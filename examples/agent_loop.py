@@ -47,8 +47,8 @@ def script() -> list[Recording]:
     return [plan, book.stopping("cut", len(book.body) // 3), book, done]
 
 
-async def converse(server: ReplayServer, say: Callable[[str], None] = print) -> Agent:
-    """Hold the conversation, and return the agent in its final state."""
+async def converse(server: ReplayServer, say: Callable[[str], None] = print) -> AgentState:
+    """Hold the conversation, and return it."""
     server.queue(*script())
     claude = AnthropicModel({"model_id": "claude-demo"}, base_url=server.url, api_key="unused")
     gpt = OpenAIChatModel({"model_id": "gpt-demo"}, base_url=f"{server.url}/v1", api_key="unused")
@@ -57,15 +57,16 @@ async def converse(server: ReplayServer, say: Callable[[str], None] = print) -> 
         [look_up_tide, book_boat],
         model=ProviderRouter.of_models({"plan": claude, "execute": gpt}),
         strategy=lambda turn: "plan" if turn == 1 else "execute",
-        state=AgentState.create_default("You plan trips by the tides."),
         approve=lambda _tool, call: call.arguments is not None,
     )
-    agent.state.update_memory_notebook("The reader gets seasick.")
-    async with agent:
-        async for event in agent.stream("When can we sail from Brest, or from Atlantis?"):
+    state = AgentState.create_default("You plan trips by the tides.")
+    state.update_memory_notebook("The reader gets seasick.")
+    question = "When can we sail from Brest, or from Atlantis?"
+    async with claude, gpt:
+        async for event in agent.stream(question, state=state):
             if (line := show(event)) is not None:
                 say(line)
-    return agent
+    return state
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from bad_day_answers import PATHS, Answer, read_answer, request_body
 from bad_day_laws import ERROR, LEFT, WHOLE, Call
 from bad_day_orders import markers_of
 from deltafold import Agent, AnthropicModel, Model, ModelError, OpenAIChatModel, Tool
-from deltafold.conversation.agent.run import RunStatus
+from deltafold.conversation import RunStatus
 from deltafold.conversation.history.kinds import ToolExecutionStatus
 from deltafold.transports.timeouts import Timeouts
 from soak_processes import Broken

@@ -282,10 +282,13 @@ def test_what_goes_wrong_is_a_result_that_says_so() -> None:
 
 def test_an_approval_is_waited_for_and_shown_in_the_run() -> None:
     seen: list[tuple[str, RunStatus]] = []
-    state = RunState(status=RunStatus.TOOL_RUNNING)
+    state = AgentState()
+    run_state = state.run_state
+    run_state.begin()
+    run_state.move(RunStatus.TOOL_RUNNING)
 
     async def approve(tool: ToolDefinition, asked: ToolCallRequest) -> bool:
-        seen.append((tool.name, state.status))
+        seen.append((tool.name, run_state.status))
         await asyncio.sleep(0)
         return asked.tool_call_id == "yes"
 
@@ -297,7 +300,7 @@ def test_an_approval_is_waited_for_and_shown_in_the_run() -> None:
         ToolExecutionStatus.REJECTED,
     ]
     assert seen == [("weather", RunStatus.AWAITING_HUMAN)] * 2
-    assert state.status is RunStatus.TOOL_RUNNING
+    assert run_state.status is RunStatus.TOOL_RUNNING
     with pytest.raises(MisuseError, match="approve"):
         ToolExecutor([tool])
 

@@ -6,7 +6,7 @@ from typing import Any
 from agent_loop import converse
 from deltafold.conversation import (
     LIVE_SCREEN,
-    Agent,
+    AgentState,
     ContextualHistoryEntry,
     ModelInputEntry,
     ModelOutputEntry,
@@ -18,18 +18,18 @@ from deltafold.conversation import (
 from deltafold.testing import ReplayServer
 
 
-def held() -> tuple[Agent, list[Any], list[str]]:
+def held() -> tuple[AgentState, list[Any], list[str]]:
     said: list[str] = []
     with ReplayServer() as server:
-        agent = asyncio.run(converse(server, said.append))
-        return agent, [request.json() for request in server.requests], said
+        state = asyncio.run(converse(server, said.append))
+        return state, [request.json() for request in server.requests], said
 
 
 def test_the_loop_holds_one_conversation_with_two_providers() -> None:
-    agent, bodies, said = held()
-    assert agent.run_state.status is RunStatus.COMPLETED
+    state, bodies, said = held()
+    assert state.run_state.status is RunStatus.COMPLETED
     spoken = ContextualHistoryEntry | WidgetEntry
-    kinds = [type(entry) for entry in agent.state.history if isinstance(entry, spoken)]
+    kinds = [type(entry) for entry in state.history if isinstance(entry, spoken)]
     assert kinds == [
         WidgetEntry,
         ModelInputEntry,
@@ -40,7 +40,7 @@ def test_the_loop_holds_one_conversation_with_two_providers() -> None:
         ToolResultsEntry,
         ModelOutputEntry,
     ]
-    outputs = [one for one in agent.state.history if isinstance(one, ModelOutputEntry)]
+    outputs = [one for one in state.history if isinstance(one, ModelOutputEntry)]
     assert [one.invocation and one.invocation.provider_id for one in outputs] == [
         "anthropic",
         "openai",
@@ -52,30 +52,30 @@ def test_the_loop_holds_one_conversation_with_two_providers() -> None:
 
 
 def test_a_failing_tool_and_an_approved_one_are_results() -> None:
-    agent, _, _ = held()
-    entries = [one for one in agent.state.history if isinstance(one, ToolResultsEntry)]
+    state, _, _ = held()
+    entries = [one for one in state.history if isinstance(one, ToolResultsEntry)]
     statuses = [[result.status for result in entry.results] for entry in entries]
     assert statuses == [
         [ToolExecutionStatus.SUCCESS, ToolExecutionStatus.FAILED, ToolExecutionStatus.SUCCESS],
         [ToolExecutionStatus.SUCCESS],
     ]
-    assert agent.state.memory_notebook_snapshot == "The trip goes to Brest."
+    assert state.memory_notebook_snapshot == "The trip goes to Brest."
 
 
 def test_a_stream_that_was_cut_is_asked_for_again_and_shown_to_no_model() -> None:
-    agent, bodies, _ = held()
+    state, bodies, _ = held()
     assert bodies[1] == bodies[2]
-    outputs = [one for one in agent.state.history if isinstance(one, ModelOutputEntry)]
+    outputs = [one for one in state.history if isinstance(one, ModelOutputEntry)]
     assert [one.metadata["attempt"] for one in outputs] == [1, 2, 1]
 
 
 def test_a_live_screen_stays_where_it_was_sent() -> None:
-    agent, bodies, _ = held()
+    state, bodies, _ = held()
     shown = [str(body).count("[Live Screen]") for body in bodies]
     assert shown == [1, 2, 2, 2]
     assert "The reader gets seasick." in str(bodies[0])
     assert "The trip goes to Brest." in str(bodies[1])
-    inputs = [one for one in agent.state.history if isinstance(one, ModelInputEntry)]
+    inputs = [one for one in state.history if isinstance(one, ModelInputEntry)]
     assert inputs[0].content_sections.live[-1].key == LIVE_SCREEN
 
 

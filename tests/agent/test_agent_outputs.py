@@ -18,6 +18,7 @@ from deltafold.conversation import (
     check,
 )
 from deltafold.testing import Recording, ReplayServer, answer
+from talks import Talk
 
 
 @dataclass
@@ -53,10 +54,12 @@ def typed(
     *answers: Recording,
     name: str = "openai/gpt-4.1",
     **options: Any,  # noqa: ANN401
-) -> Agent[Tide]:
+) -> Talk[Tide]:
     server.queue(*answers)
     model = load_model(name, base_url=f"{server.url}/v1", api_key="k")
-    return Agent({"loop": options.pop("loop", {})}, [look], model=model, output=Tide, **options)
+    return Talk(
+        Agent({"loop": options.pop("loop", {})}, [look], model=model, output=Tide, **options)
+    )
 
 
 def test_the_output_of_a_run_has_its_type(server: ReplayServer) -> None:
@@ -121,7 +124,7 @@ def test_a_cut_or_refused_output_is_not_asked_again(
 # By a tool, where the provider has no mechanism.
 
 
-def claude(server: ReplayServer, *answers: Recording, log: ConversationLog) -> Agent[Tide]:
+def claude(server: ReplayServer, *answers: Recording, log: ConversationLog) -> Talk[Tide]:
     server.queue(*answers)
     model = AnthropicModel({"model_id": "claude-3-5-haiku"}, base_url=server.url, api_key="k")
     has_begun = any(log.newest_first())
@@ -130,7 +133,7 @@ def claude(server: ReplayServer, *answers: Recording, log: ConversationLog) -> A
         if has_begun
         else AgentState.create_default(log=log)
     )
-    return Agent(tools=[look], model=model, output=Tide, state=state)
+    return Talk(Agent(tools=[look], model=model, output=Tide), state)
 
 
 def call(call_id: str, name: str, arguments: str) -> tuple[str, str, dict[str, object]]:
@@ -180,8 +183,8 @@ def test_an_interrupted_run_checks_the_answer_in_its_log(server: ReplayServer) -
     log.append_message(Message.assistant(JSON))
     server.queue()
     model = load_model("openai/gpt-4.1", base_url=f"{server.url}/v1", api_key="k")
-    agent = Agent(model=model, output=Output(Tide), state=AgentState(log, [MemoryNotebookWidget()]))
-    assert agent.resume_sync().output == BREST
+    agent = Agent(model=model, output=Output(Tide))
+    assert agent.resume_sync(AgentState(log)).output == BREST
     assert not server.requests
 
 

@@ -30,6 +30,7 @@ from deltafold.conversation import (
     ToolsConfig,
 )
 from deltafold.testing import Recording, ReplayServer
+from talks import Talk
 from wires import claude, gpt
 
 CALL = gpt(("c1", "tide", {"place": "Brest"}), ("c2", "tide", {"place": "Atlantis"}))
@@ -61,9 +62,11 @@ class Harness:
             {"model_id": "gpt-4.1"}, base_url=f"{server.url}/v1", api_key="k"
         )
 
-    def agent(self, tools: Sequence[Any] = (tide,), **options: Any) -> Agent:  # noqa: ANN401
+    def agent(self, tools: Sequence[Any] = (tide,), **options: Any) -> Talk[Any]:  # noqa: ANN401
         settings: dict[str, Any] = {"model": "openai/gpt-4.1", **options.pop("config", {})}
-        return Agent(AgentConfig.model_validate(settings), tools, model=self.model, **options)
+        state = options.pop("state", None) or AgentState()
+        agent = Agent(AgentConfig.model_validate(settings), tools, model=self.model, **options)
+        return Talk(agent, state, (self.model,))
 
 
 @pytest.fixture
@@ -177,12 +180,11 @@ def test_a_budget_counts_every_iteration_of_a_request(
     model = AnthropicModel({"model_id": "claude-opus-4-8"}, base_url=server.url, api_key="k")
     loop = LoopConfig(max_cost_usd=limit)
     config = AgentConfig(model="anthropic/claude-opus-4-8", loop=loop)
-    agent = Agent(config, [tide], model=model)
-    result = agent.run_sync("When is high tide?")
+    result = Agent(config, [tide], model=model).run_sync("When is high tide?")
     assert len(server.requests) == requests
     assert result.cost_usd == pytest.approx(0.8625 * requests)
     assert (result.cost_unpriced, result.is_lower_bound) == (("inference_geo",), True)
-    assert agent.run_state.token_usage.input_tokens == 4000 * requests
+    assert result.state.run_state.token_usage.input_tokens == 4000 * requests
 
 
 def test_a_run_without_a_price_for_its_tokens_has_a_lower_bound() -> None:
@@ -301,7 +303,7 @@ def test_a_refused_continuation_is_asked_as_a_whole(server: ReplayServer) -> Non
     cut = Recording.of_events(whole).stopping("cut", end)
     server.queue(cut, refused, Recording.of_events(whole))
     model = AnthropicModel({"model_id": "claude-sonnet-4-5"}, base_url=server.url, api_key="k")
-    agent = Agent({"loop": {"retry_seconds": 0}}, model=model)
+    agent = Talk(Agent({"loop": {"retry_seconds": 0}}, model=model))
     events = list(agent.stream_sync("When?"))
     assert [event.continues for event in events if event.kind == "retry"] == [True, False]
     result = events[-1].run
@@ -327,7 +329,7 @@ def test_tools_are_enabled_and_ask_for_approval_by_the_settings(server: ReplaySe
     body: Any = server.requests[0].json()
     assert [tool["function"]["name"] for tool in body["tools"]] == ["tide"]
     with pytest.raises(MisuseError, match="there is no tool 'tied'; there are: "):
-        Harness(server, []).agent(config={"tools": {"enabled": ["tied"]}})
+        Harness(server, []).agent(config={"tools": {"enabled": ["tied"]}}).run_sync("When?")
 
 
 def test_the_runtime_of_the_settings_reaches_the_tools(server: ReplayServer) -> None:
@@ -340,9 +342,9 @@ def test_the_runtime_of_the_settings_reaches_the_tools(server: ReplayServer) -> 
 
     agent = Harness(server, [CALL, DONE]).agent([tide], config={"runtime": {"zone": "UTC"}})
     agent.run_sync("When?")
-    assert seen[:2] == [{"zone": "UTC"}, agent]
+    assert seen[:2] == [{"zone": "UTC"}, agent.agent]
     with pytest.raises(MisuseError, match="runtime: the tool 'tide' requires it"):
-        Harness(server, []).agent([tide])
+        Harness(server, []).agent([tide]).run_sync("When?")
 
 
 def test_the_observability_of_the_settings_traces_the_model(
@@ -462,7 +464,7 @@ def test_a_call_that_had_begun_runs_again_only_if_it_is_repeatable(
     tool = Tool.from_function(slow, is_repeatable=is_repeatable)
     harness = Harness(server, [CALL, DONE])
 
-    async def interrupted(agent: Agent) -> None:
+    async def interrupted(agent: Talk[Any]) -> None:
         async with agent, aclosing(agent.stream("When?")) as events:
             async for event in events:
                 if event.kind is AgentEventKind.TOOL_END:
@@ -495,7 +497,7 @@ def test_a_call_that_waited_for_a_person_has_not_begun(
     harness = Harness(server, [CALL, DONE])
     config = {"tools": {"require_approval": ["tide"]}}
 
-    async def interrupted(agent: Agent) -> None:
+    async def interrupted(agent: Talk[Any]) -> None:
         async with agent:
             running = asyncio.create_task(agent.run("When?"))
             await asked.wait()
@@ -619,7 +621,7 @@ def test_the_instructions_of_an_agent_hold_in_its_runs(tmp_path: Path) -> None:
         for said in ("Be brief.", "Be long.", None):
             with LogFile(tmp_path / "log.jsonl") as log:
                 model, state = Harness(server, [DONE]).model, AgentState(log)
-                Agent(model=model, state=state, instructions=said).run_sync("When?")
+                Agent(model=model, instructions=said).run_sync("When?", state=state)
         first, second, third = (messages for _, messages in sent(server))
     asked = ("user", "When?")
     assert first == [("system", "Be brief."), asked]

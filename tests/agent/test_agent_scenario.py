@@ -15,7 +15,6 @@ from typing import Any, TypeVar
 
 import pytest
 
-import deltafold
 from agent_scenario import (
     QUESTION,
     Harbour,
@@ -41,6 +40,7 @@ from deltafold.conversation import (
     check,
     to_plain_text,
 )
+from talks import Talk
 
 T = TypeVar("T")
 GOLDENS = ROOT / "tests" / "fixtures" / "agents"
@@ -93,7 +93,7 @@ def test_the_events_and_the_log_of_a_run(kind: str, server: Providers, tmp_path:
     matches("log.jsonl", lines(entries_of(path)))
 
 
-async def read(agent: deltafold.Agent, events: AsyncGenerator[AgentEvent]) -> list[AgentEvent]:
+async def read(agent: Talk[None], events: AsyncGenerator[AgentEvent]) -> list[AgentEvent]:
     async with agent:
         return [event async for event in events]
 

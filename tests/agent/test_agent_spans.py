@@ -15,6 +15,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from deltafold import Agent, ModelError, OpenAIChatModel, Tool, otel
 from deltafold.conversation import ToolCallRequest, ToolExecutor
 from deltafold.testing import Recording, ReplayServer
+from talks import Talk
 from wires import CHAT_ERROR, gpt
 
 CALLS = gpt(("c1", "blocking", {"place": "Brest"}), ("c2", "awaited", {"place": "Brest"}))
@@ -31,10 +32,10 @@ class Traced:
         self.tracers.add_span_processor(SimpleSpanProcessor(self.exporter))
         self.tracer = self.tracers.get_tracer("test")
 
-    def agent(self, answers: Sequence[bytes], tools: Sequence[Any], **loop: Any) -> Agent:  # noqa: ANN401
+    def agent(self, answers: Sequence[bytes], tools: Sequence[Any], **loop: Any) -> Talk[None]:  # noqa: ANN401
         self.server.queue(*map(Recording.of_events, answers))
         model = OpenAIChatModel({"model_id": "m"}, base_url=f"{self.server.url}/v1", api_key="k")
-        return Agent({"name": "tides", "loop": loop}, tools, model=model)
+        return Talk(Agent({"name": "tides", "loop": loop}, tools, model=model), models=(model,))
 
     @property
     def spans(self) -> dict[str, Any]:

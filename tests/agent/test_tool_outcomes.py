@@ -25,6 +25,7 @@ from deltafold.conversation.history.tool_calls import (
 )
 from deltafold.conversation.tools.tool_threads import hung_threads
 from deltafold.testing import ReplayServer, answer
+from talks import Talk
 from tool_outcomes import results_of, tool_outcomes
 from tool_values import (
     FORMS,
@@ -81,9 +82,10 @@ def agent(
     server: ReplayServer,
     *tools: Tool | Callable[..., object],
     **settings: Any,  # noqa: ANN401 - those of an agent
-) -> deltafold.Agent[Any]:
+) -> Talk[Any]:
     model = OpenAIChatModel({"model_id": "m"}, base_url=f"{server.url}/v1", api_key="k")
-    return deltafold.Agent({"model": "openai/x", **settings}, tools, model=model)
+    recipe = deltafold.Agent({"model": "openai/x", **settings}, tools, model=model)
+    return Talk(recipe, models=(model,))
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -157,7 +159,7 @@ def test_a_cancelled_run_has_the_outcome_of_its_call() -> None:
         await asyncio.sleep(60)
         return "never"
 
-    async def cancelled(one: deltafold.Agent[Any]) -> None:
+    async def cancelled(one: Talk[Any]) -> None:
         running = asyncio.ensure_future(one.run("go"))
         await begun.wait()
         running.cancel()

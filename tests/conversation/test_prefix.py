@@ -14,6 +14,7 @@ import pytest
 from binding_server import BindingServer, Block, thinking_in
 from deltafold import AnthropicModel, Message
 from deltafold.conversation import Agent, AgentState, ConversationLog, MemoryNotebookWidget
+from talks import Talk
 
 MODEL: Final = "claude-fable-5-1"
 NOTE: Final = "memory_notebook_replace"
@@ -76,13 +77,10 @@ def run(
     """Run an agent so many times; in the middle it begins anew from its log."""
     state = AgentState.create_default("Be brief.", log=log)
     for part in (range(turns // 2), range(turns // 2, turns)):
-        agent: Agent[None] = Agent(
-            options.get("config", {}),
-            [tide],
-            model=model_of(server),
-            state=state,
-            compact=options.get("compact"),
-        )
+        model = model_of(server)
+        config = options.get("config", {})
+        recipe = Agent(config, [tide], model=model, compact=options.get("compact"))
+        agent = Talk(recipe, state, (model,))
         for number in part:
             question = f"question {number} " + "word " * 30
             if is_sync:
@@ -92,7 +90,7 @@ def run(
         state = AgentState(ConversationLog.from_json(state.log.to_json()), [MemoryNotebookWidget()])
 
 
-async def _closing(agent: "Agent[None]", question: str) -> None:
+async def _closing(agent: Talk[None], question: str) -> None:
     async with agent:
         await agent.run(question)
 
@@ -142,7 +140,7 @@ def test_the_note_says_what_is_not_sent() -> None:
     with BindingServer(script(30)) as server:
         state = AgentState.create_default("Be brief.")
         config = {"context": {"token_budget": 1_500}}
-        agent: Agent[None] = Agent(config, [tide], model=model_of(server), state=state)
+        agent = Talk(Agent(config, [tide], model=model_of(server)), state)
         results = [agent.run_sync(f"question {number} " + "word " * 30) for number in range(6)]
     codes = {
         warning["code"]
@@ -170,7 +168,7 @@ def test_thinking_of_models_that_bind_none_survives_a_cut() -> None:
     config = {"context": {"token_budget": 1_500}}
     with BindingServer(script(12), binds=False) as server:
         model = model_of(server, "claude-sonnet-4-5")
-        agent: Agent[None] = Agent(config, [tide], model=model)
+        agent = Talk(Agent(config, [tide], model=model))
         for number in range(12):
             agent.run_sync(f"question {number} " + "word " * 30)
     assert not all(is_prefix(before, after) for before, after in pairwise(server.bodies))

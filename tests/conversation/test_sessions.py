@@ -28,6 +28,7 @@ from sessions import (
     questions,
     script_of,
 )
+from talks import Talk
 
 CLIENTS: Final = ("anthropic-messages", "openai-responses", "gemini", "openai-chat")
 
@@ -55,7 +56,8 @@ def run_agent(name: str, seed: int, *, is_sync: bool, budget: int | None = None)
         compact = summary if budget is not None and seed % 2 else None
         for begin in range(0, TURNS, 10):
             model = provider.connect(server.url, provider.model_id)
-            agent: Agent[None] = Agent(config, [find], model=model, state=state, compact=compact)
+            recipe = Agent(config, [find], model=model, compact=compact)
+            agent = Talk(recipe, state, (model,))
             if is_sync:
                 for question in asked[begin : begin + 10]:
                     agent.run_sync(question)
@@ -68,7 +70,7 @@ def run_agent(name: str, seed: int, *, is_sync: bool, budget: int | None = None)
     return server
 
 
-async def _all(agent: "Agent[None]", asked: Sequence[Message]) -> None:
+async def _all(agent: Talk[None], asked: Sequence[Message]) -> None:
     async with agent:
         for question in asked:
             await agent.run(question)

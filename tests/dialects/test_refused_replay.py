@@ -34,6 +34,7 @@ from deltafold.models.adapters import adapter_of
 from deltafold.testing import Recording, ReplayServer, answer
 from deltafold.testing.playlist import Request
 from gateways import served
+from talks import Talk
 
 BOUND: Final = (
     "messages.1.content.0: Invalid `signature` in `thinking` block. The block is bound to a "
@@ -299,7 +300,7 @@ def test_an_agent_is_refused_once_a_session(is_sync: bool) -> None:
                     ConversationLog.from_json(state_of.log.to_json()), [MemoryNotebookWidget()]
                 )
             model = AnthropicModel(config, base_url=server.url, api_key="k")
-            agent: Agent[None] = Agent(model=model, state=state_of)
+            agent = Talk(Agent(model=model), state_of, (model,))
             result = agent.run_sync(f"q{number}") if is_sync else asyncio.run(_run(agent, number))
             assert result.text == f"a{number}"
     assert len(server.refusals) == 1
@@ -307,7 +308,7 @@ def test_an_agent_is_refused_once_a_session(is_sync: bool) -> None:
     assert len(thinking_in(server.bodies[-1])) == 4
 
 
-async def _run(agent: "Agent[None]", number: int) -> Any:  # noqa: ANN401 - a result
+async def _run(agent: Talk[None], number: int) -> Any:  # noqa: ANN401 - a result
     async with agent:
         return await agent.run(f"q{number}")
 

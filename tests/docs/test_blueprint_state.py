@@ -255,7 +255,7 @@ def test_a_change_of_a_widget_is_an_entry_that_restores_it() -> None:
         ("tide", "tool call c4", 4),
     ]
     restored = Tide()
-    AgentState.restore(ConversationLog.from_json(state.log.to_json()), widgets=[restored])
+    AgentState(ConversationLog.from_json(state.log.to_json()), [restored])
     assert restored.height == 4
 
 

@@ -24,6 +24,7 @@ from deltafold.conversation import (
     Tool,
 )
 from deltafold.testing import Recording, ReplayServer, Request, answer
+from talks import Talk
 
 PIXEL = (
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQ"
@@ -138,7 +139,7 @@ class Harbour:
 
 def agent_of(
     url: str, log: ConversationLog, harbour: Harbour, conversation: str = "trip", **loop: object
-) -> Agent:
+) -> Talk[None]:
     """Make the agent of a conversation; each process makes its own."""
     claude = AnthropicModel(
         {"model_id": "claude-sonnet-4-5"}, base_url=f"{url}/{conversation}", api_key="k"
@@ -150,7 +151,7 @@ def agent_of(
         if has_begun
         else AgentState.create_default("Sail.", log=log)
     )
-    return Agent(
+    agent = Agent(
         {
             "loop": {"retry_seconds": 0, "max_tokens": 8_000, **loop},
             "tools": {"require_approval": ["book"]},
@@ -162,11 +163,11 @@ def agent_of(
         ],
         model=ProviderRouter.of_models({"claude": claude, "gpt": gpt}),
         strategy=lambda turn: "gpt" if turn == 2 else "claude",
-        state=state,
     )
+    return Talk(agent, state, (claude, gpt))
 
 
-def go_on(agent: Agent) -> RunResult:
+def go_on(agent: Talk[None]) -> RunResult:
     """Begin the run, or continue it from its log, and approve what waits."""
     if not any(entry.run_id for entry in agent.state.log.newest_first()):
         return agent.run_sync(QUESTION)

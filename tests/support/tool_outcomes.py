@@ -21,6 +21,7 @@ from deltafold.conversation.history.run_entries import CallEntry
 from deltafold.conversation.history.tool_calls import HistoryToolCallResult
 from deltafold.testing import ReplayTransport, answer
 from seeded import LoopResult, chance_of
+from talks import Talk
 from tool_values import FORMS, INTERRUPTS, function_of, of_error
 
 CALLS_OF_A_RUN: Final = 10
@@ -28,20 +29,18 @@ _INTERRUPTS: Final = 25
 """One in so many runs is interrupted."""
 
 
-def results_of(one: deltafold.Agent[Any]) -> list[HistoryToolCallResult]:
+def results_of(one: Talk[Any]) -> list[HistoryToolCallResult]:
     """Return the results of calls that the log has."""
     entries = one.state.log.entries
     ended = [entry for entry in entries if isinstance(entry, CallEntry)]
     return [entry.result for entry in ended if entry.stage is CallStage.ENDED and entry.result]
 
 
-def _agent(
-    transport: ReplayTransport, tools: Sequence[Tool | Callable[..., object]]
-) -> deltafold.Agent[Any]:
+def _agent(transport: ReplayTransport, tools: Sequence[Tool | Callable[..., object]]) -> Talk[Any]:
     model = OpenAIChatModel(
         {"model_id": "m"}, client=transport, base_url="http://localhost", api_key="k"
     )
-    return deltafold.Agent({"model": "openai/x"}, tools, model=model)
+    return Talk(deltafold.Agent({"model": "openai/x"}, tools, model=model))
 
 
 def _answer(count: int) -> deltafold.testing.Recording:
@@ -122,7 +121,7 @@ def _interrupted(seed: int, number: int) -> str | None:
     return None if statuses == [ToolExecutionStatus.FAILED] else f"the log has {statuses}"
 
 
-async def _cancelled(transport: ReplayTransport) -> deltafold.Agent[Any]:
+async def _cancelled(transport: ReplayTransport) -> Talk[Any]:
     """Cancel a run while its call waits."""
     begun = asyncio.Event()
 

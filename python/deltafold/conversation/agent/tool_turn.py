@@ -152,7 +152,8 @@ class Answering:
         """Cancel the calls that run, and wait until they have ended."""
         for task in self._tasks.values():
             task.cancel()
-        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        if self._tasks:  # without any, a run whose event loop is closed ends too
+            await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
     def _known(
         self, call: ToolCallRequest, stages: Stages, *, is_repeated: bool = True

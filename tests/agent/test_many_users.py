@@ -146,19 +146,19 @@ def test_what_is_no_state_is_refused_with_the_way_to_one(tmp_path: Path) -> None
 
 # Messages that the caller brings.
 
-HELD: Final = [
+HELD: Final[list[Any]] = [
     {"role": "user", "content": "hi"},
     {"role": "assistant", "content": "hello"},
     {"role": "user", "content": "and now?"},
 ]
-CALLED: Final = {
+CALLED: Final[dict[str, Any]] = {
     "role": "assistant",
     "content": "",
     "tool_calls": [
         {"id": "c1", "type": "function", "function": {"name": "tide", "arguments": "{}"}}
     ],
 }
-RESULT: Final = {"role": "tool", "tool_call_id": "c1", "content": "17:42"}
+RESULT: Final[dict[str, Any]] = {"role": "tool", "tool_call_id": "c1", "content": "17:42"}
 
 
 def test_a_history_of_the_client_is_appended_and_not_counted() -> None:

@@ -325,7 +325,7 @@ def test_only_true_approves(
     outcome = outcome_of(tool, approve=later if is_async else now)
     assert outcome.status is ToolExecutionStatus.REJECTED
     assert not ran
-    assert "only True approves" in outcome.content
+    assert "only True and an Approval approve" in outcome.content
     assert [record.levelno for record in caplog.records] == [logging.ERROR]
 
 

@@ -101,6 +101,7 @@ from deltafold.conversation.history.tool_calls import (
     ToolCallRequest,
     ToolCallResult,
 )
+from deltafold.conversation.tools.approval import Approval
 from deltafold.conversation.tools.argument_parser import (
     ArgumentError,
     ToolArgumentParser,
@@ -121,6 +122,7 @@ __all__ = [
     "AgentEvent",
     "AgentEventKind",
     "AgentState",
+    "Approval",
     "ArgumentError",
     "CallEntry",
     "CallStage",

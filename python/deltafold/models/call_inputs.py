@@ -187,6 +187,8 @@ def conversation_of(
 ) -> list[Message]:
     """Return one list of messages, the system prompt first.
 
+    The message of a failed call (`meta.is_api_error_message`) is left out: no model has said it.
+
     Raises:
         ValueError: an item is not a message; the error names its place.
     """
@@ -196,6 +198,8 @@ def conversation_of(
         conversation = _messages([messages])
     else:
         conversation = _messages(messages)
+    if any(_is_failure(message) for message in conversation):
+        conversation = [message for message in conversation if not _is_failure(message)]
     if system_content is not None:
         if isinstance(system_content, str):
             raise MisuseError(
@@ -209,6 +213,10 @@ def conversation_of(
     if system_prompt is not None:
         return [message_of_text(Role.SYSTEM, system_prompt), *conversation]
     return conversation
+
+
+def _is_failure(message: Message) -> bool:
+    return message.role is Role.ASSISTANT and message.meta.is_api_error_message
 
 
 def _messages(given: Iterable[object]) -> list[Message]:

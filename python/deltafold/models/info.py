@@ -1,6 +1,7 @@
 """Facts about a model, and the place of a request in a session, a run and a trace."""
 
 from pydantic import BaseModel, ConfigDict
+from pydantic.alias_generators import to_camel
 
 from deltafold.contract.short_repr import ShortRepr
 from deltafold.dialects.capability import Capability
@@ -8,14 +9,19 @@ from deltafold.message.cost import Prices
 
 
 class RequestMetadata(ShortRepr, BaseModel):
-    """Session, run and trace of a request; `run_id` becomes the run id of the deltas.
+    """Session, run and trace of a request; a mapping may have the names of the wire (`runId`).
+
+    `run_id` becomes the run id of the deltas, and `trace_id` is in `Meta.trace` of the message, as
+    `{"traceId": ...}`.
 
     >>> metadata = RequestMetadata(session_id="s1", run_id="r1")
     >>> metadata.run_id
     'r1'
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True
+    )
 
     session_id: str | None = None
     run_id: str | None = None

@@ -178,7 +178,9 @@ class Prepared(CallContext):
         return self.caller.redactor(self.sent or self.request)
 
     def joined(self, message: M) -> M | Message:
-        """Join the message of the call to the answer that it continues."""
+        """Name the trace in the message, and join it to the answer that the call continues."""
+        if self.metadata.trace_id is not None and message is not None:
+            message.meta.trace = {"traceId": self.metadata.trace_id}
         if self.written.continued is None:
             return message
         return continuation.joined(self.written.continued, self.row.name, message)

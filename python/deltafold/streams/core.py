@@ -109,7 +109,7 @@ class CallContext:
         return None
 
     def joined(self, message: M) -> "M | data_types.Message":
-        """Join the message of the call, None if it has none, to the answer that it continues."""
+        """Return the message of the call, None if it has none, with what the request determines."""
         return message
 
 

@@ -25,6 +25,7 @@ from deltafold.conversation.context.manager import Compact, ContextManager
 from deltafold.conversation.context.router import ModelClient, ProviderRouter
 from deltafold.conversation.context.state import AgentState
 from deltafold.conversation.history.tool_calls import ToolCallRequest
+from deltafold.conversation.tools.approval import Approvals
 from deltafold.conversation.tools.tools import Tool
 from deltafold.models.base import Model
 from deltafold.models.call_inputs import Messages
@@ -138,7 +139,7 @@ class Agent(Generic[T]):
     async def resume(
         self,
         state: AgentState,
-        approvals: Mapping[str, bool] | None = None,
+        approvals: Approvals | None = None,
         *,
         runtime: object | None = None,
         approve: Approve | None = None,
@@ -149,7 +150,7 @@ class Agent(Generic[T]):
 
         Args:
             state: the conversation.
-            approvals: by the id of the call, whether it may run.
+            approvals: by the id of the call, whether it may run, or an `Approval`.
             runtime: as for `run`.
             approve: as for `run`.
 
@@ -189,7 +190,7 @@ class Agent(Generic[T]):
     async def stream_resumed(
         self,
         state: AgentState,
-        approvals: Mapping[str, bool] | None = None,
+        approvals: Approvals | None = None,
         *,
         runtime: object | None = None,
         approve: Approve | None = None,
@@ -221,7 +222,7 @@ class Agent(Generic[T]):
     def resume_sync(
         self,
         state: AgentState,
-        approvals: Mapping[str, bool] | None = None,
+        approvals: Approvals | None = None,
         *,
         runtime: object | None = None,
         approve: Approve | None = None,
@@ -250,7 +251,7 @@ class Agent(Generic[T]):
     def stream_resumed_sync(
         self,
         state: AgentState,
-        approvals: Mapping[str, bool] | None = None,
+        approvals: Approvals | None = None,
         *,
         runtime: object | None = None,
         approve: Approve | None = None,

@@ -26,6 +26,7 @@ from deltafold.conversation.context.run_state import RunStatus
 from deltafold.conversation.context.state import AgentState
 from deltafold.conversation.history.kinds import ToolExecutionStatus
 from deltafold.conversation.history.tool_calls import ToolCallRequest
+from deltafold.conversation.tools.approval import Approval
 from deltafold.conversation.tools.argument_parser import ArgumentError
 from deltafold.conversation.tools.tool_threads import MAX_HUNG_TOOLS, call_in_thread, hung_threads
 from deltafold.conversation.tools.tools import MAX_RESULT_BYTES, Execute, Tool, ToolOutcome
@@ -40,10 +41,14 @@ REJECTED: Final = "The call was rejected."
 """Result of a call that was not approved."""
 
 _NOT_ASKED: Final = "the call %r of the tool %r is rejected: its approval raised an exception"
-_NOT_BOOL: Final = "the call %r of the tool %r is rejected: its approval answered %s, not a bool"
+_NOT_BOOL: Final = (
+    "the call %r of the tool %r is rejected: its approval answered %s, not a bool or an Approval"
+)
+_NOT_FITTING: Final = "the call %r of the tool %r is rejected: its approval changed the arguments"
 _SHOWN: Final = frozenset({str, int, float, type(None)})
 
-Approve: TypeAlias = Callable[[Tool, ToolCallRequest], Awaitable[bool] | bool]
+Approve: TypeAlias = Callable[[Tool, ToolCallRequest], Awaitable[bool | Approval] | bool | Approval]
+OnDecision: TypeAlias = Callable[[ToolCallRequest, Approval], None]
 OnStart: TypeAlias = Callable[[ToolCallRequest], None]
 OnProgress: TypeAlias = Callable[[ToolCallRequest, object], None]
 
@@ -57,13 +62,14 @@ class ToolExecutor:
     Args:
         tools: the tools that may be called.
         approve: asked before a call of a tool that requires it; may be asynchronous. Only True
-            approves; any other value than a bool, and an exception, is a rejection with an ERROR
-            line in the log.
+            and an `Approval` approve; any other value than these and False, an exception, and
+            changed arguments that do not fit are a rejection with an ERROR line in the log.
         runtime: given to tools that require it.
         agent: given to tools that require it.
         state: the conversation, given to tools that require it. Its run goes to `awaiting_human`
             while an approval is awaited, and back.
         max_parallel: how many calls run at once.
+        on_decision: receives each decision of `approve`.
         on_start: receives a call before its function is called, when it has been checked and
             approved.
         on_progress: receives each value that a tool yields before its result.
@@ -86,6 +92,7 @@ class ToolExecutor:
         agent: object | None = None,
         state: AgentState | None = None,
         max_parallel: int = 8,
+        on_decision: OnDecision | None = None,
         on_start: OnStart | None = None,
         on_progress: OnProgress | None = None,
         max_result_bytes: int = MAX_RESULT_BYTES,
@@ -111,6 +118,7 @@ class ToolExecutor:
         self._given = {"runtime": runtime, "agent": agent, "state": state}
         self._run_state = None if state is None else state.run_state
         self._max_parallel = max_parallel
+        self._on_decision = on_decision
         self._on_start = on_start
         self._on_progress = on_progress
         self._max_result_bytes = max_result_bytes
@@ -160,13 +168,30 @@ class ToolExecutor:
             arguments = tool.arguments_of(call, **self._given)
         except Exception as error:  # noqa: BLE001 - types of arguments are the caller's code
             return _failed(call, _described(error))
-        if tool.requires_approval:
-            objection = await self._objection(tool, call)
-            if objection is not None:
-                return ToolOutcome(call, ToolExecutionStatus.REJECTED, objection)
+        if not tool.requires_approval:
+            return await self._started(tool, tool.execute, arguments, call)
+        decision = await self._decision(tool, call)
+        asked = decision.changed(call)
+        if asked is not call:
+            try:
+                arguments = tool.arguments_of(asked, **self._given)
+            except Exception as error:  # noqa: BLE001 - as above
+                LOGGER.error(_NOT_FITTING, call.tool_call_id, call.tool_name, exc_info=error)
+                reason = f"Its approval changed the arguments. {_described(error)}"
+                decision = Approval(approved=False, reason=reason, by=decision.by)
+        if self._on_decision is not None:
+            self._on_decision(call, decision)
+        if not decision.approved:
+            return ToolOutcome(call, ToolExecutionStatus.REJECTED, rejection(decision.reason))
+        outcome = await self._started(tool, tool.execute, arguments, asked)
+        return outcome.noted(decision.note())
+
+    async def _started(
+        self, tool: Tool, execute: Execute, arguments: dict[str, Any], call: ToolCallRequest
+    ) -> ToolOutcome:
         if self._on_start is not None:
             self._on_start(call)
-        return await self._run(tool, tool.execute, arguments, call)
+        return await self._run(tool, execute, arguments, call)
 
     async def _run(
         self, tool: Tool, execute: Execute, arguments: dict[str, Any], call: ToolCallRequest
@@ -246,10 +271,10 @@ class ToolExecutor:
         if self._on_progress is not None:
             self._on_progress(call, progress)
 
-    async def _objection(self, tool: Tool, call: ToolCallRequest) -> str | None:
-        """Return why a call is rejected, None if it is approved."""
+    async def _decision(self, tool: Tool, call: ToolCallRequest) -> Approval:
+        """Ask whether a call may run."""
         if self._approve is None:
-            return REJECTED
+            return Approval(approved=False)
         async with self._asking:
             state = self._run_state
             running = state is not None and state.status in _RUNNING
@@ -261,17 +286,25 @@ class ToolExecutor:
                 answer = await given if inspect.isawaitable(given) else given
             except Exception as error:  # noqa: BLE001 - who cannot be asked has not agreed
                 LOGGER.error(_NOT_ASKED, call.tool_call_id, call.tool_name, exc_info=error)
-                return f"{REJECTED} Its approval raised {type(error).__name__}."
+                return Approval(
+                    approved=False, reason=f"Its approval raised {type(error).__name__}."
+                )
             finally:
                 if state is not None and running and state.status is RunStatus.AWAITING_HUMAN:
                     state.move(before)
-        if answer is True:
-            return None
-        if answer is False:
-            return REJECTED
+        if isinstance(answer, Approval):
+            return answer
+        if isinstance(answer, bool):
+            return Approval(answer)
         shown = f"{answer!r:.100}" if type(answer) in _SHOWN else f"a {type(answer).__name__}"
         LOGGER.error(_NOT_BOOL, call.tool_call_id, call.tool_name, shown)
-        return f"{REJECTED} Its approval answered {shown}, and only True approves."
+        reason = f"Its approval answered {shown}, and only True and an Approval approve."
+        return Approval(approved=False, reason=reason)
+
+
+def rejection(reason: str | None) -> str:
+    """Return the text of the result of a call that was rejected."""
+    return REJECTED if reason is None else f"{REJECTED} {reason}"
 
 
 def _cancels(task: asyncio.Task[Any] | None) -> int:

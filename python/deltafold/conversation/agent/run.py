@@ -28,12 +28,12 @@ from deltafold.conversation.agent.run_log import (
     waiting_calls,
 )
 from deltafold.conversation.agent.run_setup import RunSetup
-from deltafold.conversation.agent.tool_turn import Answering
+from deltafold.conversation.agent.tool_turn import Answering, note_decision
 from deltafold.conversation.agent.typed_output import Finishing
 from deltafold.conversation.context.run_state import ENDED, RunStatus
 from deltafold.conversation.history.entries import ModelInputEntry, ModelOutputEntry
-from deltafold.conversation.history.kinds import CallStage
-from deltafold.conversation.history.run_entries import CallEntry
+from deltafold.conversation.tools.approval import Approval, Approvals
+from deltafold.conversation.tools.argument_parser import ArgumentError
 from deltafold.errors.model_error import ModelError, OutputError
 from deltafold.message.messages import Message
 from deltafold.models.call_inputs import Messages
@@ -77,7 +77,7 @@ class Run:
         finally:
             claim.release()
 
-    async def resumed(self, approvals: Mapping[str, bool]) -> AsyncGenerator[list[AgentEvent]]:
+    async def resumed(self, approvals: Approvals) -> AsyncGenerator[list[AgentEvent]]:
         """Continue the run, and yield the events of each read."""
         log = self._state.log
         claim = self._state.claim()
@@ -85,15 +85,14 @@ class Run:
             Answering(self._setup, 0)  # checks the tools
             if not any(isinstance(entry, ModelInputEntry) for entry in log.newest_first()):
                 raise MisuseError("the log has no input that a run could go on with")
-            self._check_approvals(approvals)
+            decisions = self._decisions(approvals)
             log.run_id = self._run_state.begin(log.run_id)
 
             def prepare() -> int:
                 self._instruct()
                 self._take_early_calls()
-                for call_id, is_approved in approvals.items():
-                    stage = CallStage.APPROVED if is_approved else CallStage.REJECTED
-                    log.append(CallEntry(tool_call_id=call_id, stage=stage))
+                for call_id, decision in decisions.items():
+                    note_decision(log, call_id, decision, "resume")
                 return count_run(log, log.run_id, self._run_state)
 
             async with aclosing(self._guarded(prepare, self._step(None))) as batches:
@@ -221,14 +220,29 @@ class Run:
         if begun:
             self._state.append_model_output(ModelOutputEntry(tool_calls=begun))
 
-    def _check_approvals(self, approvals: Mapping[str, object]) -> None:
-        waiting = {call.tool_call_id for call in waiting_calls(self._state.log)}
-        for call_id, answer in approvals.items():
-            if call_id not in waiting:
+    def _decisions(self, approvals: Mapping[str, object]) -> dict[str, Approval]:
+        """Return the decisions about calls, after all of them were checked."""
+        waiting = {call.tool_call_id: call for call in waiting_calls(self._state.log)}
+        tools = {tool.name: tool for tool in self._setup.tools}
+        decisions: dict[str, Approval] = {}
+        for call_id, given in approvals.items():
+            call = waiting.get(call_id)
+            if call is None:
                 raise MisuseError(f"approvals: no call {call_id!r} waits for an approval")
-            if not isinstance(answer, bool):
-                kind = type(answer).__name__
-                raise MisuseError(f"approvals: {call_id!r} is a {kind}; pass True or False")
+            if not isinstance(given, bool | Approval):
+                kind = type(given).__name__
+                raise MisuseError(
+                    f"approvals: {call_id!r} is a {kind}; pass True, False or an Approval"
+                )
+            decision = Approval(given) if isinstance(given, bool) else given
+            tool = tools.get(call.tool_name)
+            if decision.arguments is not None and tool is not None:
+                try:
+                    tool.arguments_of(decision.changed(call))
+                except ArgumentError as error:
+                    raise MisuseError(f"approvals: {call_id!r}: {error}") from error
+            decisions[call_id] = decision
+        return decisions
 
     def _end(self, status: RunStatus, error: str) -> None:
         """End the state of a run that has not ended."""

@@ -28,6 +28,9 @@ GIVEN: Final[Mapping[str, object]] = MappingProxyType({"given": True})
 """Metadata of messages that the caller brought to a run: their calls never run."""
 
 
+_DECISIONS: Final = frozenset({CallStage.APPROVED, CallStage.REJECTED})
+
+
 def is_given(entry: HistoryEntry) -> bool:
     """Return whether the caller brought the message of an entry to a run."""
     return entry.metadata.get("given") is True
@@ -40,10 +43,12 @@ class Stages:
     Attributes:
         reached: the stages, without their order.
         result: the result, None if the call has not ended.
+        decision: the entry that approves or rejects the call, None if nobody has decided.
     """
 
     reached: set[CallStage] = field(default_factory=set[CallStage])
     result: HistoryToolCallResult | None = None
+    decision: CallEntry | None = None
 
 
 def open_calls(log: ConversationLog) -> list[ToolCallRequest]:
@@ -98,6 +103,8 @@ def stages_of(log: ConversationLog) -> dict[str, Stages]:
             known = stages.setdefault(entry.tool_call_id, Stages())
             known.reached.add(entry.stage)
             known.result = known.result or entry.result
+            if entry.stage in _DECISIONS:
+                known.decision = known.decision or entry
     return stages
 
 

@@ -8,19 +8,22 @@ tool is repeatable; its result states the interruption. No task outlives `close`
 """
 
 import asyncio
+import inspect
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from deltafold.conversation.agent.executor import REJECTED, ToolExecutor
+from deltafold.conversation.agent.executor import ToolExecutor, rejection
 from deltafold.conversation.agent.run_events import AgentEvent, AgentEventKind
 from deltafold.conversation.agent.run_log import Stages, last_answer, stages_of
 from deltafold.conversation.agent.run_setup import RunSetup
 from deltafold.conversation.history.entries import ToolResultsEntry
 from deltafold.conversation.history.kinds import CallStage, ToolExecutionStatus
+from deltafold.conversation.history.log import ConversationLog
 from deltafold.conversation.history.projection import to_messages
 from deltafold.conversation.history.run_entries import CallEntry
 from deltafold.conversation.history.sections import LevelOfDetailSections
 from deltafold.conversation.history.tool_calls import HistoryToolCallResult, ToolCallRequest
+from deltafold.conversation.tools.approval import Approval
 from deltafold.conversation.tools.argument_parser import ArgumentError
 from deltafold.conversation.tools.tools import Tool, as_text
 from deltafold.message.messages import Message
@@ -70,12 +73,14 @@ class Answering:
         self._calls: Sequence[ToolCallRequest] = ()
         self._early: set[str] = set()
         self._begun: set[str] = set()
+        self._stages: dict[str, Stages] = {}
         self._executor = ToolExecutor(
             setup.tools,
-            approve=setup.approve or _approved_before,
+            approve=self._decided,
             runtime=setup.runtime,
             agent=setup.agent,
             state=setup.state,
+            on_decision=self._note_decision,
             on_start=self._begin,
             on_progress=self._report,
             max_result_bytes=setup.config.tools.max_result_bytes,
@@ -125,11 +130,11 @@ class Answering:
     def _started(self, calls: Iterable[ToolCallRequest]) -> dict[str, HistoryToolCallResult]:
         """Start the calls that can run, and return the results of those that ran before."""
         results: dict[str, HistoryToolCallResult] = {}
-        stages = stages_of(self._state.log)
+        self._stages = stages_of(self._state.log)
         for call in calls:
             if call.tool_call_id in self._tasks:
                 continue
-            reached = stages.get(call.tool_call_id, Stages())
+            reached = self._stages.get(call.tool_call_id, Stages())
             known = self._known(call, reached)
             if known is not None:
                 results[call.tool_call_id] = known
@@ -168,7 +173,8 @@ class Answering:
         if CallStage.STARTED in stages.reached and not runs_again:
             return _broken_off(call)
         if CallStage.REJECTED in stages.reached:
-            return told(call, ToolExecutionStatus.REJECTED, REJECTED)
+            reason = None if stages.decision is None else stages.decision.reason
+            return told(call, ToolExecutionStatus.REJECTED, rejection(reason))
         return None
 
     def _waits(self, call: ToolCallRequest, stages: Stages) -> bool:
@@ -199,6 +205,25 @@ class Answering:
                 raise
             self._ended(call, result)
             return result
+
+    async def _decided(self, tool: Tool, call: ToolCallRequest) -> bool | Approval:
+        """Return the decision that the log has, else ask for one."""
+        known = self._decision(call)
+        if known is not None:
+            return Approval(
+                known.stage is CallStage.APPROVED, known.arguments, known.reason, known.by
+            )
+        if self._setup.approve is None:  # a call that is not approved waits, and does not come here
+            return False
+        given = self._setup.approve(tool, call)
+        return await given if inspect.isawaitable(given) else given
+
+    def _decision(self, call: ToolCallRequest) -> CallEntry | None:
+        return self._stages.get(call.tool_call_id, Stages()).decision
+
+    def _note_decision(self, call: ToolCallRequest, decision: Approval) -> None:
+        if self._decision(call) is None:
+            note_decision(self._state.log, call.tool_call_id, decision, "approve")
 
     def _begin(self, call: ToolCallRequest) -> None:
         self._begun.add(call.tool_call_id)
@@ -245,7 +270,10 @@ class Answering:
         self, calls: Iterable[ToolCallRequest], results: Mapping[str, HistoryToolCallResult]
     ) -> None:
         ordered = [results[call.tool_call_id] for call in calls]
-        entry = ToolResultsEntry(results=ordered)
+        stages = stages_of(self._state.log)
+        decisions = [stages.get(call.tool_call_id, Stages()).decision for call in calls]
+        records = [entry.approval_record() for entry in decisions if entry is not None]
+        entry = ToolResultsEntry(results=ordered, approvals=records)
         if last_answer(self._state.log) is None:  # some calls have their results already
             self._state.log.append(entry)
         else:
@@ -253,9 +281,24 @@ class Answering:
         self._run_state.pending_tool_calls = []
 
 
-def _approved_before(_tool: Tool, _call: ToolCallRequest) -> bool:
-    """Approve: a call without an approval does not reach the executor."""
-    return True
+def note_decision(log: ConversationLog, call_id: str, decision: Approval, by: str) -> None:
+    """Append who approved or rejected a call.
+
+    Args:
+        log: the log.
+        call_id: id of the call.
+        decision: the decision.
+        by: the author of a decision that names none.
+    """
+    log.append(
+        CallEntry(
+            tool_call_id=call_id,
+            stage=CallStage.APPROVED if decision.approved else CallStage.REJECTED,
+            by=decision.by or by,
+            reason=decision.reason,
+            arguments=decision.arguments,
+        )
+    )
 
 
 def _broken_off(call: ToolCallRequest) -> HistoryToolCallResult:

@@ -89,6 +89,7 @@ class AgentState(Conversation):
         self._log = log
         self._widgets: tuple[Widget, ...] = tuple(widgets)
         self._has_screen = any(live_screen_of(entry) for entry in since_reset(log.entries))
+        log.keep_for_widgets(widget.name for widget in self._widgets)
         self._restore_widgets()
 
     @classmethod
@@ -391,7 +392,9 @@ class AgentState(Conversation):
         )
 
     def _record(self, widget: str, change: str, source: str, state: object = None) -> None:
-        self._log.append(WidgetEntry(widget=widget, change=change, source=source, state=state))
+        self._log.append_change(
+            WidgetEntry(widget=widget, change=change, source=source, state=state)
+        )
 
     def _restore_widgets(self) -> None:
         """Give each widget its last state, and after a reset the state of a new widget."""

@@ -292,6 +292,8 @@ class ToolResultsEntry(ContextualHistoryEntry):
     Attributes:
         results: one result per call; with an `execute_error`, some calls may have none.
         execute_error: reason why the execution failed as a whole.
+        approvals: the decisions about the calls that needed one, which become `Meta.approvals` of
+            the message: the call, whether it was approved, by whom and when.
         message: the message of which the entry was made, None if it was made of results.
     """
 
@@ -300,6 +302,7 @@ class ToolResultsEntry(ContextualHistoryEntry):
 
     results: Sequence[HistoryToolCallResult] = ()
     execute_error: str | None = None
+    approvals: Sequence[JsonMapping] = ()
     message: KeptMessage | None = KEPT_MESSAGE
 
     @property
@@ -311,6 +314,9 @@ class ToolResultsEntry(ContextualHistoryEntry):
         """Freeze the contents."""
         super().__post_init__()
         object.__setattr__(self, "results", tuple(self.results))
+        if self.approvals:
+            records = (frozen_json(one, "approvals") for one in self.approvals)
+            object.__setattr__(self, "approvals", tuple(records))
         if self.execute_error is not None:
             object.__setattr__(self, "execute_error", well_formed(self.execute_error))
 

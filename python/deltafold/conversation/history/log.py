@@ -18,6 +18,7 @@ from uuid import UUID, uuid4
 
 from deltafold.contract.exceptions import DeltafoldError
 from deltafold.contract.kinds import json_object
+from deltafold.contract.log import LOGGER
 from deltafold.conversation.history.agreement import agrees
 from deltafold.conversation.history.entries import (
     CompactionEntry,
@@ -27,6 +28,7 @@ from deltafold.conversation.history.entries import (
     ModelOutputEntry,
     ResetEntry,
     ToolResultsEntry,
+    WidgetEntry,
 )
 from deltafold.conversation.history.frozen import frozen_json, kept_message, thawed
 from deltafold.conversation.history.tool_calls import HistoryToolCallResult, ToolCallRequest
@@ -40,6 +42,8 @@ LOG_VERSION: Final = 1
 >>> json.loads(ConversationLog().to_json())["version"] == LOG_VERSION
 True
 """
+
+_APPENDED: Final = "session %s: appended %s %s"
 
 EntryT = TypeVar("EntryT", bound=HistoryEntry)
 Clock = Callable[[], datetime]
@@ -105,6 +109,7 @@ class ConversationLog:
         self._entries: list[HistoryEntry] = []
         self._ids: set[UUID] = set()
         self._calls = _Calls()
+        self._live_widgets: set[str] = set()
 
     @property
     def session_id(self) -> str:
@@ -146,9 +151,14 @@ class ConversationLog:
 
         Raises:
             SessionError: the entry repeats the id of a call, answers a call that does not exist, or
-                answers a call again.
+                answers a call again; or it is the change of a widget of a state, past the widget.
             OSError: the log has a file, and the entry cannot be written; the log is unchanged.
         """
+        if isinstance(entry, WidgetEntry) and entry.widget in self._live_widgets:
+            raise SessionError(
+                f"widget: an entry of the widget {entry.widget!r} does not change the widget: call "
+                "its tool or its method, whose change is an entry, or load() the JSON of a log"
+            )
         if not isinstance(entry, HistoryEntry):  # pyright: ignore[reportUnnecessaryIsInstance] - a caller without a checker
             raise TypeError(f"entry must be a HistoryEntry, not {type(entry).__name__}")
         return self._append(entry, entry.run_id or self.run_id)
@@ -171,7 +181,16 @@ class ConversationLog:
         stamped = copy(entry)
         vars(stamped).update(changes)
         self._add(stamped)
+        LOGGER.debug(_APPENDED, self._session_id, stamped.kind, stamped.id)
         return stamped
+
+    def keep_for_widgets(self, names: Iterable[str]) -> None:
+        """Let `append_change` alone append entries of widgets with these names."""
+        self._live_widgets.update(names)
+
+    def append_change(self, entry: WidgetEntry) -> WidgetEntry:
+        """Append the change that a widget of a state makes; otherwise as `append`."""
+        return self._append(entry, entry.run_id or self.run_id)
 
     def append_message(self, message: Message, **metadata: object) -> HistoryEntry:
         """Append the entry of a message, in the run of the message if it has one.

@@ -38,6 +38,7 @@ from deltafold.conversation.history.frozen import (
     checked_metadata,
     copied,
     kept_message,
+    thawed,
 )
 from deltafold.conversation.history.kinds import ContextMessageRole, ToolExecutionStatus
 from deltafold.conversation.history.sections import (
@@ -490,7 +491,10 @@ def _results(said: ToolResultsMessage, open_calls: Sequence[ToolCallRequest]) ->
         return None
     if message is not None:
         return message.model_copy(update={"parts": made})
-    return Message(role=Role.TOOL, parts=list(made))
+    answer = Message(role=Role.TOOL, parts=list(made))
+    if isinstance(said, ShownResults) and said.entry.approvals:
+        answer.meta.approvals = [thawed(one) for one in said.entry.approvals]
+    return answer
 
 
 def _of_recorded(said: ShownResults, message: Message) -> list[ToolResultPart]:

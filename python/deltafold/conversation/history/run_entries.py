@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from deltafold.conversation.history.entries import HistoryEntry
-from deltafold.conversation.history.fields import KeptMessage
-from deltafold.conversation.history.frozen import KEPT_MESSAGE
+from deltafold.conversation.history.fields import JsonMapping, KeptMessage
+from deltafold.conversation.history.frozen import KEPT_MESSAGE, frozen_json, thawed
 from deltafold.conversation.history.kinds import CallStage, HistoryEntryKind
 from deltafold.conversation.history.tool_calls import HistoryToolCallResult, ToolCallRequest
 from deltafold.message.messages import Role
@@ -27,6 +27,9 @@ class CallEntry(HistoryEntry):
         stage: the stage that begins.
         call: the call, if it began before its answer was in the log.
         result: the result of a call that has ended.
+        by: who approved or rejected the call.
+        reason: why, as the model reads it.
+        arguments: arguments with which the call runs instead of those of the model.
     """
 
     kind: ClassVar[HistoryEntryKind] = HistoryEntryKind.CALL
@@ -35,6 +38,29 @@ class CallEntry(HistoryEntry):
     stage: CallStage
     call: ToolCallRequest | None = None
     result: HistoryToolCallResult | None = None
+    by: str | None = None
+    reason: str | None = None
+    arguments: JsonMapping | None = None
+
+    def __post_init__(self) -> None:
+        """Freeze the arguments."""
+        super().__post_init__()
+        if self.arguments is not None:
+            object.__setattr__(self, "arguments", frozen_json(self.arguments, "arguments"))
+
+    def approval_record(self) -> dict[str, object]:
+        """Return the decision that the entry records, as JSON for `Meta.approvals`."""
+        said = {
+            "reason": self.reason,
+            "arguments": None if self.arguments is None else thawed(self.arguments),
+        }
+        return {
+            "toolCallId": self.tool_call_id,
+            "approved": self.stage is CallStage.APPROVED,
+            "by": self.by,
+            "at": self.timestamp.isoformat(),
+            **{name: value for name, value in said.items() if value is not None},
+        }
 
 
 @dataclass(frozen=True, kw_only=True)

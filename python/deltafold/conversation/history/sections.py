@@ -147,6 +147,11 @@ class LevelOfDetailSections:
         live = (*self.live[:place], Section(key, value), *self.live[place + 1 :])
         return type(self)(live, self.summary, self.gist)
 
+    def with_first_section(self, key: str, value: str) -> Self:
+        """Return the same with another section before those of each level."""
+        first = Section(key, value)
+        return type(self)((first, *self.live), (first, *self.summary), (first, *self.gist))
+
     def to_dict(self) -> dict[str, list[list[str]]]:
         """Return the wire form: lists of pairs; a level equal to the one before it is left out."""
         levels = {"live": self.live}

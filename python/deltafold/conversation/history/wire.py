@@ -53,8 +53,9 @@ def entry_to_dict(entry: HistoryEntry) -> dict[str, object]:
     wire = adapter.dump_python(
         entry, mode="json", by_alias=True, exclude_none=True, exclude=set(determined)
     )
-    if not wire["metadata"]:
-        del wire["metadata"]
+    for name in ("metadata", "approvals"):
+        if not wire.get(name, True):
+            del wire[name]
     names = _tool_names(entry) if "results" in determined else {}
     return {"kind": entry.kind.value, **wire, **({"toolNames": names} if names else {})}
 

@@ -333,6 +333,18 @@ class ToolOutcome:
             parts = (TextPart(text=content), *files)
         return replace(self, content=content, parts=parts)
 
+    def noted(self, note: str | None) -> "ToolOutcome":
+        """Return the outcome with a note before its text, the same one without a note."""
+        if note is None:
+            return self
+        content = f"{note}\n{self.content}" if self.content else note
+        value, parts = self.value, self.parts
+        if isinstance(value, HistoryToolCallResult):
+            value = replace(value, result=value.result.with_first_section("", note))
+        elif parts:
+            parts = (TextPart(text=note), *parts)
+        return replace(self, content=content, value=value, parts=parts)
+
     def part(self) -> ToolResultPart:
         """Return the part of a tool message."""
         return ToolResultPart(

@@ -30,16 +30,19 @@ def test_the_examples_run(
         monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
         monkeypatch.setenv("OPENAI_API_KEY", "k")
         typed = answer("openai-responses", '{"place": "Brest", "hour": 17}')
-        server.queue(call, done, done, call, done, call, done, done, typed)
+        server.queue(call, done, done, done)
+        server.queue(done, done)  # the conversation of a user
+        server.queue(call, done, call, done, done, typed)
         run_all()
         bodies = [json.loads(asked.body) for asked in server.requests]
-    assert len(EXAMPLES) == 6
+    assert len(EXAMPLES) == 7
     assert [[tool["name"] for tool in body["tools"]] for body in bodies] == [
-        *[["tide"]] * 7,
+        *[["tide"]] * 10,
         ["tide", "memory_notebook_replace"],
         ["tide"],
     ]
-    assert [body["input"][0]["role"] for body in bodies[1:4]] == ["user", "system", "user"]
+    assert [body["input"][0]["role"] for body in bodies[2:5]] == ["user", "system", "user"]
+    assert [len(body["input"]) for body in bodies[3:6]] == [2, 1, 3]
     printed = capsys.readouterr().out
     assert printed.startswith("At 17:42. 140 ")
     assert "tide success\nAt 17:42." in printed

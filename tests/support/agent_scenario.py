@@ -184,7 +184,17 @@ def run_in_process(url: str, path: str, conversation: str, pause: float) -> bool
         return result.status is not RunStatus.AWAITING_HUMAN
 
 
-_RANDOM = {"id", "timestamp", "at", "runId", "sessionId", "covers", "elapsed", "durationMs", "timing"}
+_RANDOM = {
+    "id",
+    "timestamp",
+    "at",
+    "runId",
+    "sessionId",
+    "covers",
+    "elapsed",
+    "durationMs",
+    "timing",
+}
 
 
 def without_random(value: Any) -> Any:  # noqa: ANN401 - JSON

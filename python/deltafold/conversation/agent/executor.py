@@ -283,7 +283,7 @@ class ToolExecutor:
                 state.move(RunStatus.AWAITING_HUMAN)
             try:
                 given: object = self._approve(tool, call)
-                answer = await given if inspect.isawaitable(given) else given
+                answer = cast("object", await given if inspect.isawaitable(given) else given)
             except Exception as error:  # noqa: BLE001 - who cannot be asked has not agreed
                 LOGGER.error(_NOT_ASKED, call.tool_call_id, call.tool_name, exc_info=error)
                 return Approval(

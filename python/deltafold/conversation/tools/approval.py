@@ -42,21 +42,21 @@ class Approval:
 
     def __post_init__(self) -> None:
         """Check and freeze the fields."""
-        given: Mapping[str, object] = {"reason": self.reason, "by": self.by}
-        if type(cast("object", self.approved)) is not bool:
-            raise TypeError(f"approved must be True or False, not {self.approved!r:.100}")
-        for name, value in given.items():
-            if not isinstance(value, str | None):
-                raise TypeError(f"{name} must be a text, not {type(value).__name__}")
-            object.__setattr__(self, name, value if value is None else well_formed(value))
-        arguments: object = self.arguments
+        approved, arguments = cast("object", self.approved), cast("object", self.arguments)
+        if type(approved) is not bool:
+            raise TypeError(f"approved must be True or False, not {approved!r:.100}")
+        for name in ("reason", "by"):
+            text: object = getattr(self, name)
+            if text is not None and not isinstance(text, str):
+                raise TypeError(f"{name} must be a text, not {type(text).__name__}")
+            object.__setattr__(self, name, None if text is None else well_formed(text))
         if arguments is None:
             return
         if not isinstance(arguments, Mapping):
             raise TypeError(f"arguments must be a mapping, not {type(arguments).__name__}")
         if not self.approved:
             raise ValueError("arguments: a call that is rejected does not run with others")
-        object.__setattr__(self, "arguments", frozen_json(arguments, "arguments"))
+        object.__setattr__(self, "arguments", frozen_json(self.arguments, "arguments"))
 
     def changed(self, call: ToolCallRequest) -> ToolCallRequest:
         """Return the call that runs: with the arguments of the approval, if it has some."""

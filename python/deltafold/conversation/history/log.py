@@ -103,8 +103,8 @@ class ConversationLog:
         clock: returns aware datetimes; None is the system's clock.
 
     Raises:
-        ValueError: a row of the session is damaged or violates the rules of a log, or the session is
-            a fork whose parent the store does not have; the error names the row.
+        ValueError: a row of the session is damaged or violates the rules of a log, or the session
+            is a fork whose parent the store does not have; the error names the row.
         TypeError: the store has no `read` and `append`.
     """
 

@@ -13,7 +13,7 @@ import threading
 import time
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Final, NoReturn, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from deltafold.contract.exceptions import MisuseError
 from deltafold.contract.stores import StoreConflictError
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _MEMORY: Final = ":memory:"
+_PAUSE: Final = 0.005
+"""Seconds between two attempts to set up a file that another connection sets up."""
 
 _TABLE: Final = """
     CREATE TABLE IF NOT EXISTS deltafold_entries (
@@ -68,12 +70,13 @@ class SQLiteStore:
 
     Args:
         path: the file, which is made with the mode 0600; ":memory:" keeps all in memory.
-        sync: whether each append waits until it is on the disk, so that it survives a failure of the
-            machine. Without it, the append survives a crash of the process.
+        sync: whether each append waits until it is on the disk, so that it survives a failure of
+            the machine. Without it, the append survives a crash of the process.
         timeout: seconds for which a call waits while another connection writes.
 
     Raises:
-        sqlite3.Error: the file cannot be read or written, or is not one of SQLite; so do all methods.
+        sqlite3.Error: the file cannot be read or written, or is not one of SQLite. All methods
+            raise it too.
         MisuseError: the store is closed, or a store in memory is used in a forked process.
     """
 
@@ -85,7 +88,7 @@ class SQLiteStore:
         self._sync = sync
         self._timeout = timeout
         self._process = os.getpid()
-        # A forked process must not even close the connection that it inherits.
+        # By process: a connection must not be used behind a fork.
         self._connections: dict[int, _Connection] = {}
         if self._path != _MEMORY:
             with suppress(FileExistsError):
@@ -212,6 +215,18 @@ class SQLiteStore:
         return database
 
     def _set_up(self, database: "sqlite3.Connection") -> None:
-        database.execute("PRAGMA journal_mode = WAL")
+        import sqlite3  # noqa: PLC0415 - a log in memory does not load it
+
+        until = time.monotonic() + self._timeout
+        while True:
+            try:
+                database.execute("PRAGMA journal_mode = WAL")
+                break
+            except sqlite3.OperationalError as error:
+                # SQLite does not wait here when two connections set up a new file.
+                is_busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+                if not is_busy or time.monotonic() > until:
+                    raise
+                time.sleep(_PAUSE)
         database.execute(f"PRAGMA synchronous = {'FULL' if self._sync else 'NORMAL'}")
         database.execute(_TABLE)

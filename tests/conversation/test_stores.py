@@ -442,7 +442,7 @@ while True:
 @pytest.mark.slow
 def test_a_killed_process_loses_no_entry_whose_append_returned(tmp_path: Path) -> None:
     seed = random.SystemRandom().randrange(10**6)
-    moments = random.Random(seed)
+    moments = random.Random(seed)  # noqa: S311 - no secret
     path, returned = tmp_path / "log.db", list[str]()
     for kill in range(KILLS):
         size = moments.choice([10, 4_000, 400_000])

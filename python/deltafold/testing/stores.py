@@ -8,7 +8,6 @@ two calls may share their data.
 
 import threading
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Final, NoReturn
 from uuid import uuid4
 
@@ -46,6 +45,7 @@ def check_store(make_store: Callable[[], Store]) -> None:
     sessions, and lets threads race for a position. Stores that two calls of `make_store` return may
     share their data, as two processes do; then the conflicts between both are checked too.
 
+    >>> from deltafold.conversation import MemoryLogStore
     >>> check_store(MemoryLogStore)
 
     Args:
@@ -107,29 +107,7 @@ def _check_races(store: Store) -> None:
     session_id = _new_id()
     won: list[str] = []
     for position in range(_RACES):
-        outcomes: list[BaseException | str] = []
-        start = threading.Barrier(_WRITERS)
-
-        def write(
-            number: int, position: int, start: threading.Barrier, outcomes: list[BaseException | str]
-        ) -> None:
-            text = f'{{"text":"{position} of {number}"}}'
-            try:
-                start.wait(_SECONDS)
-                store.append(session_id, position, text)
-            except BaseException as error:  # noqa: BLE001 - it is reported by the other thread
-                outcomes.append(error)
-            else:
-                outcomes.append(text)
-
-        threads = [
-            threading.Thread(target=partial(write, number, position, start, outcomes), daemon=True)
-            for number in range(_WRITERS)
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(_SECONDS)
+        outcomes = _race(store, session_id, position)
         if len(outcomes) != _WRITERS:
             _fail(f"append did not return within {_SECONDS:.0f} s when threads raced")
         for outcome in outcomes:
@@ -139,10 +117,35 @@ def _check_races(store: Store) -> None:
         if len(winners) != 1:
             _fail(
                 f"of {_WRITERS} threads that raced for position {position}, {len(winners)} stored "
-                "their text, not one: a taken position is taken again"
+                "their text, not one: a taken position is taken again, or no caller gets it"
             )
         won += winners
         _compare(store, session_id, won, "after a race")
+
+
+def _race(store: Store, session_id: str, position: int) -> list[BaseException | str]:
+    """Append to one position in several threads; return each text that was stored, or the error."""
+    outcomes: list[BaseException | str] = []
+    start = threading.Barrier(_WRITERS)
+
+    def write(number: int) -> None:
+        text = f'{{"text":"{position} of {number}"}}'
+        try:
+            start.wait(_SECONDS)
+            store.append(session_id, position, text)
+        except BaseException as error:  # noqa: BLE001 - the thread that checks reports it
+            outcomes.append(error)
+        else:
+            outcomes.append(text)
+
+    threads = [
+        threading.Thread(target=write, args=(number,), daemon=True) for number in range(_WRITERS)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(_SECONDS)
+    return outcomes
 
 
 def _check_second(store: Store, second: Store) -> None:

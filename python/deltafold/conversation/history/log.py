@@ -92,7 +92,7 @@ class ConversationLog:
     class, goes through the store before the entry is in the log. The first append also writes the
     head, so that a conversation without entries leaves nothing in the store.
 
-    >>> log = ConversationLog("trip", store=store)
+    >>> log = ConversationLog("trip", store=MemoryLogStore())
 
     Args:
         session_id: id of the conversation; None makes one.

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import random
 import sqlite3
 import stat
@@ -10,7 +11,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import pytest
 
@@ -34,6 +35,7 @@ from deltafold.conversation import (
 from deltafold.testing import ReplayServer, answer
 
 KILLS: Final = 40
+EntryT = TypeVar("EntryT", bound=HistoryEntry)
 
 
 @pytest.fixture(params=["memory", "sqlite", "sqlite in memory"])
@@ -235,6 +237,27 @@ def test_an_append_writes_no_earlier_entry(store: Store, monkeypatch: pytest.Mon
     for number in range(100):
         state.append_model_input(asked(str(number)))
     assert len(written) == len(state.log.entries) == 101
+
+
+def test_a_conflict_survives_pickling() -> None:
+    conflict = pickle.loads(pickle.dumps(StoreConflictError("s", 3)))  # noqa: S301 - our own
+    assert (conflict.session_id, conflict.position) == ("s", 3)
+    assert "'s'" in str(conflict)
+
+
+def test_a_subclass_sees_each_append() -> None:
+    seen: list[str] = []
+
+    class Watched(ConversationLog):
+        def append(self, entry: EntryT) -> EntryT:
+            seen.append(entry.kind)
+            return super().append(entry)
+
+    session = Session(log=Watched())
+    session.append(Message.user("a"))
+    session.append(Message.assistant("b"))
+    session.append_entry({"saved": True})
+    assert len(seen) == len(session.entries) == 3
 
 
 def test_an_entry_has_its_json() -> None:

@@ -161,8 +161,11 @@ class ConversationLog:
         """
         if self._store is None:
             return self
-        store = self._store
-        return (store if isinstance(store, Hashable) else id(store)), self._session_id
+        try:
+            hash(self._store)
+        except TypeError:  # a dataclass, say
+            return id(self._store), self._session_id
+        return self._store, self._session_id
 
     @property
     def entries(self) -> Sequence[HistoryEntry]:
@@ -197,9 +200,7 @@ class ConversationLog:
         """
         if not isinstance(entry, HistoryEntry):  # pyright: ignore[reportUnnecessaryIsInstance] - a caller without a checker
             raise TypeError(f"entry must be a HistoryEntry, not {type(entry).__name__}")
-        return self._append(entry, entry.run_id or self.run_id)
-
-    def _append(self, entry: EntryT, run_id: str | None) -> EntryT:
+        run_id = entry.run_id or self.run_id
         message = kept_message(entry)
         if run_id is None and message is not None:
             run_id = message.run_id
@@ -237,7 +238,9 @@ class ConversationLog:
                 entry = ModelOutputEntry.of_message(message, metadata=metadata)
             case Role.TOOL:
                 entry = ToolResultsEntry.of_message(message, metadata=metadata)
-        return self._append(entry, message.run_id or self.run_id)
+        if message.run_id:  # the entry is new, and nobody else has it yet
+            object.__setattr__(entry, "run_id", message.run_id)
+        return self.append(entry)
 
     def fork(self, at: UUID | None = None, *, session_id: str | None = None) -> "ConversationLog":
         """Begin another conversation that shares the entries up to one, and that entry.

@@ -10,7 +10,7 @@ with an error.
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 from uuid import UUID
 
 from deltafold.contract.kinds import json_object
@@ -111,7 +111,7 @@ def head_of(
     metadata = data.get("metadata")
     if not isinstance(metadata, Mapping | None):
         raise ValueError("metadata must be an object")  # noqa: TRY004 - of the JSON
-    return session_id, run_id, json_object(metadata)
+    return session_id, run_id, json_object(cast("object", metadata))
 
 
 def parent_of(data: Mapping[str, object]) -> LogParent | None:

@@ -21,7 +21,7 @@ from deltafold.conversation.history.memory_store import no_hole
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
 _MEMORY: Final = ":memory:"
 _PAUSE: Final = 0.005
@@ -186,7 +186,7 @@ class SQLiteStore:
         return partial(type(self), sync=self._sync, timeout=self._timeout), (self._path,)
 
     @contextmanager
-    def _database(self) -> "Iterator[sqlite3.Connection]":
+    def _database(self) -> "Generator[sqlite3.Connection]":
         """Give the connection of this process to one thread at a time."""
         self._check_process()
         connection = self._connections.setdefault(os.getpid(), _Connection())

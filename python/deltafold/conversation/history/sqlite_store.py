@@ -36,8 +36,8 @@ _TABLE: Final = """
     )
 """
 _INSERT: Final = """
-    INSERT INTO deltafold_entries SELECT ?1, ?2, ?3 WHERE ?2 = 0 OR EXISTS (
-        SELECT 1 FROM deltafold_entries WHERE session_id = ?1 AND position = ?2 - 1
+    INSERT INTO deltafold_entries SELECT ?, ?, ? WHERE ? = 0 OR EXISTS (
+        SELECT 1 FROM deltafold_entries WHERE session_id = ? AND position = ? - 1
     )
 """
 """One statement, so that no other writer comes between its question and its answer."""
@@ -123,9 +123,10 @@ class SQLiteStore:
         """
         import sqlite3  # noqa: PLC0415 - a log in memory does not load it
 
+        values = (session_id, position, data, position, session_id, position)
         with self._database() as database:
             try:
-                stored = database.execute(_INSERT, (session_id, position, data)).rowcount
+                stored = database.execute(_INSERT, values).rowcount
             except sqlite3.IntegrityError as error:
                 raise StoreConflictError(session_id, position) from error
         if not stored:

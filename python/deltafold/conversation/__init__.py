@@ -4,6 +4,7 @@ Laws: entries are frozen and only appended. The messages for a model are project
 A provider has no access to the log.
 """
 
+from deltafold.contract.stores import Store, StoreConflictError
 from deltafold.conversation.agent.agent import Agent
 from deltafold.conversation.agent.deadline import LimitReachedError
 from deltafold.conversation.agent.executor import ToolExecutor
@@ -75,8 +76,9 @@ from deltafold.conversation.history.kinds import (
     HistoryEntryKind,
     ToolExecutionStatus,
 )
-from deltafold.conversation.history.log import LOG_VERSION, Clock, ConversationLog, SessionError
+from deltafold.conversation.history.log import Clock, ConversationLog, SessionError
 from deltafold.conversation.history.log_file import LogFile
+from deltafold.conversation.history.memory_store import MemoryLogStore
 from deltafold.conversation.history.projection import (
     ShownInput,
     ShownInstruction,
@@ -85,6 +87,7 @@ from deltafold.conversation.history.projection import (
     SystemInstructionMessage,
     to_messages,
 )
+from deltafold.conversation.history.rows import LOG_VERSION, LogParent
 from deltafold.conversation.history.run_entries import CallEntry, PartialEntry
 from deltafold.conversation.history.sections import (
     LIVE_SCREEN,
@@ -95,6 +98,7 @@ from deltafold.conversation.history.sections import (
     without_live_screen,
 )
 from deltafold.conversation.history.session import Session
+from deltafold.conversation.history.sqlite_store import SQLiteStore
 from deltafold.conversation.history.tool_calls import (
     ContextAttachment,
     HistoryToolCallResult,
@@ -152,7 +156,9 @@ __all__ = [
     "LimitReachedError",
     "LlmRequest",
     "LogFile",
+    "LogParent",
     "LoopConfig",
+    "MemoryLogStore",
     "MemoryNotebookWidget",
     "ModelClient",
     "ModelInputEntry",
@@ -175,6 +181,7 @@ __all__ = [
     "RunResult",
     "RunState",
     "RunStatus",
+    "SQLiteStore",
     "Section",
     "Session",
     "SessionError",
@@ -182,6 +189,8 @@ __all__ = [
     "ShownInstruction",
     "ShownResults",
     "ShownSummary",
+    "Store",
+    "StoreConflictError",
     "StoredEntry",
     "SystemInstructionMessage",
     "SystemMessage",

@@ -3,13 +3,14 @@
 In: the fields of a failure, from a fold or from `ErrorMapper` (`mapper.py`).  Out:
 `ModelError`.
 
-All exceptions of deltafold, of which `contract/exceptions.py` has the others:
+All exceptions of deltafold, of which `contract/` has the others:
 
     DeltafoldError(Exception)
       ModelError                       the provider failed, or the connection to it
       OutputError(ValueError)          an answer is not the output that was asked for
       ContractError(ValueError)        a delta breaks the contract; .seq .field
       MisuseError(RuntimeError)        a call is not allowed in this state, thread or callback
+      StoreConflictError(RuntimeError) a conversation was continued elsewhere; .session_id .position
       InternalError(RuntimeError)      a defect of deltafold; the object can no longer be used
       UnknownDialectError(ValueError)  no dialect has this name
 

@@ -312,14 +312,17 @@ class AgentState(Conversation):
         A change appends a `WidgetEntry`. An exception of the widget becomes a failed result.
 
         Raises:
-            OSError: the log has a file, and the change cannot be written.
+            StoreConflictError: the conversation was continued elsewhere.
+            OSError: the log has a file, and the change cannot be written. So it is with any other
+                exception of a store.
             MisuseError: the file of the log is closed.
         """
         refusals: list[Exception] = []
 
         def record(widget: str, change: str, source: str, state: object = None) -> None:
+            entry = WidgetEntry(widget=widget, change=change, source=source, state=state)
             try:
-                self._record(widget, change, source, state)
+                self._log.append_change(entry)
             except Exception as error:
                 refusals.append(error)
                 raise
@@ -329,7 +332,7 @@ class AgentState(Conversation):
                 try:
                     return widget.execute_tool(call, record)
                 except Exception as error:
-                    if error in refusals and isinstance(error, OSError | MisuseError):
+                    if error in refusals:
                         raise
                     return HistoryToolCallResult(
                         call.tool_name,

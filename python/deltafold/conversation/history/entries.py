@@ -3,8 +3,9 @@
 In: inputs, outputs, tool results, and changes of the state around them.  Out: entries, which a log
 appends and never changes.
 
-Laws: entries and their contents are frozen, and every entry survives JSON and
-`dataclasses.replace`. Only a `ContextualHistoryEntry` can be shown to a model. Metadata is small.
+Laws: entries and their contents are frozen, and every entry survives JSON (`wire.py` reads it) and
+`dataclasses.replace`. Members that the message of an entry determines are not written a second
+time. Only a `ContextualHistoryEntry` can be shown to a model. Metadata is small.
 Source: docs/blueprint.md#history-entries.
 """
 
@@ -25,6 +26,7 @@ from deltafold.conversation.history.fields import (
     JsonValue,
     KeptMessage,
     KeptSections,
+    adapter_of,
 )
 from deltafold.conversation.history.frozen import (
     KEPT_MESSAGE,
@@ -101,6 +103,31 @@ class HistoryEntry(ABC):
         object.__setattr__(self, "timestamp", self.timestamp.astimezone(UTC))
         object.__setattr__(self, "metadata", checked_metadata(self.metadata))
 
+    def to_dict(self) -> dict[str, object]:
+        """Return the wire form, an object of JSON with camelCase names.
+
+        It is an item of the `entries` of `ConversationLog.to_dict`.
+
+        >>> ResetEntry().to_dict()["kind"]
+        'reset'
+        """
+        given = self._fields_of_message()
+        wire: dict[str, object] = adapter_of(type(self)).dump_python(
+            self,
+            mode="json",
+            by_alias=True,
+            exclude_none=True,
+            exclude={name for name, value in given.items() if getattr(self, name) == value},
+        )
+        for name in ("metadata", "approvals"):
+            if not wire.get(name, True):
+                del wire[name]
+        return {"kind": self.kind.value, **wire}
+
+    def _fields_of_message(self) -> Mapping[str, object]:
+        """Return the fields that the message of the entry determines."""
+        return {}
+
 
 @dataclass(frozen=True, kw_only=True)
 class ContextualHistoryEntry(HistoryEntry, ABC):
@@ -155,6 +182,10 @@ class ModelInputEntry(ContextualHistoryEntry):
             "content_sections": LevelOfDetailSections.with_gist(message.text),
             "attachments": attachments_of(message.parts),
         }
+
+    def _fields_of_message(self) -> Mapping[str, object]:
+        message = kept_message(self)
+        return {} if message is None else self.fields_of(message)
 
     @property
     def role(self) -> ContextMessageRole:
@@ -272,6 +303,10 @@ class ModelOutputEntry(ContextualHistoryEntry):
             ),
         }
 
+    def _fields_of_message(self) -> Mapping[str, object]:
+        message = kept_message(self)
+        return {} if message is None else self.fields_of(message)
+
     @property
     def usage(self) -> TokenUsage | None:
         """Usage of the answer, if it is known."""
@@ -347,6 +382,19 @@ class ToolResultsEntry(ContextualHistoryEntry):
             )
         }
 
+    def to_dict(self) -> dict[str, object]:
+        """Return the wire form; the names of the tools replace results of the message."""
+        wire = super().to_dict()
+        names = {} if "results" in wire else self._tool_names()
+        return {**wire, **({"toolNames": names} if names else {})}
+
+    def _fields_of_message(self) -> Mapping[str, object]:
+        message = kept_message(self)
+        return {} if message is None else self.fields_of(message, self._tool_names())
+
+    def _tool_names(self) -> dict[str, str]:
+        return {one.tool_call_id: one.tool_name for one in self.results if one.tool_name}
+
 
 @dataclass(frozen=True, kw_only=True)
 class WidgetEntry(HistoryEntry):
@@ -413,6 +461,10 @@ class InstructionEntry(HistoryEntry):
     def fields_of(cls, message: Message) -> dict[str, Any]:
         """Return the fields that a message determines."""
         return {"instruction": message.text}
+
+    def _fields_of_message(self) -> Mapping[str, object]:
+        message = kept_message(self)
+        return {} if message is None else self.fields_of(message)
 
 
 @dataclass(frozen=True, kw_only=True)

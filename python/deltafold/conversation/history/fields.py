@@ -4,9 +4,10 @@ In: values of an entry, or their JSON.  Out: the same values, or their JSON with
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Final, cast
+from functools import cache
+from typing import Annotated, Any, Final, cast
 
-from pydantic import BeforeValidator, ConfigDict, PlainSerializer, PlainValidator
+from pydantic import BeforeValidator, ConfigDict, PlainSerializer, PlainValidator, TypeAdapter
 from pydantic.alias_generators import to_camel
 
 from deltafold.conversation.history.frozen import thawed_value
@@ -53,3 +54,9 @@ KeptSections = Annotated[
     PlainSerializer(lambda sections: sections.to_dict(), return_type=dict[str, object]),
 ]
 """Type of a field with texts in three levels of detail."""
+
+
+@cache
+def adapter_of(cls: type) -> TypeAdapter[Any]:
+    """Return what reads and writes the entries of a class."""
+    return TypeAdapter(cls)

@@ -4,23 +4,22 @@ In: entries of a log.  Out: one line for each, behind a first line with the id o
 
 Laws: `append` returns after the operating system has the whole line. A line that a crash has cut is
 removed when the file is opened; lines before it are never changed. A file that is not a log is
-never changed. One process writes at a time.
+never changed. One process writes at a time. A file is the store of one session.
 Source: the JSON Lines format (jsonlines.org).
 """
 
 import contextlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Any, Final, NoReturn, Self
 from uuid import UUID
 
 from deltafold.contract.exceptions import MisuseError
-from deltafold.contract.kinds import json_object
 from deltafold.conversation.history.entries import HistoryEntry
-from deltafold.conversation.history.log import Clock, ConversationLog, head_of
-from deltafold.conversation.history.wire import entry_to_dict
+from deltafold.conversation.history.log import Clock, ConversationLog
+from deltafold.conversation.history.rows import head_of, parsed
 
 _HEAD: Final = b'{"version":'
 """The beginning of the first line of every log."""
@@ -65,30 +64,13 @@ class LogFile(ConversationLog):
         clock: Clock | None = None,
         sync: bool = False,
     ) -> None:
-        self.torn = b""
-        self._sync = sync
-        self._is_read = False
-        self._process = os.getpid()
-        self._written: tuple[UUID, int] | None = None
-        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
-        self._file: int | None = os.open(path, flags, 0o600)
+        self._lines = _Lines(path, is_synced=sync)
         try:
-            _lock(self._file, path)
-            content = _read(self._file)
-            lines, self.torn = _split(content)
-            head = _head(lines[0]) if lines else (session_id, run_id, metadata)
-            super().__init__(*head, clock=clock)
-            self._load_lines(lines)
-            if run_id is not None:
-                self.run_id = run_id
+            session_id = self._lines.session_id or session_id
+            super().__init__(session_id, run_id, metadata, store=self._lines, clock=clock)
             # All lines are right: only now the file may change.
-            self._is_read = True
-            if self.torn:
-                os.ftruncate(self._file, len(content) - len(self.torn))
-            elif content and not content.endswith(b"\n"):  # editors may leave it out
-                os.write(self._file, b"\n")
-            if not lines:
-                self._write(self.head())
+            self.torn = self._lines.mend()
+            self._write_head()
         except BaseException:
             self.close()
             raise
@@ -102,11 +84,19 @@ class LogFile(ConversationLog):
         """
         raise MisuseError("open a LogFile, and call load(entries) with the entries of the JSON")
 
+    def fork(self, at: UUID | None = None, *, session_id: str | None = None) -> NoReturn:  # noqa: ARG002 - those of the base class
+        """Refuse: a file holds one session.
+
+        Raises:
+            MisuseError: always. Use a store, such as `SQLiteStore`, or fork a log in memory.
+        """
+        raise MisuseError(
+            "a LogFile holds one session; use ConversationLog(session_id, store=SQLiteStore(path))"
+        )
+
     def close(self) -> None:
         """Close the file; later entries are refused."""
-        file, self._file = self._file, None
-        if file is not None and self._process == os.getpid():
-            os.close(file)
+        self._lines.close()
 
     def __enter__(self) -> Self:
         return self
@@ -114,40 +104,91 @@ class LogFile(ConversationLog):
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def __del__(self) -> None:
-        if getattr(self, "_file", None) is not None:
-            self.close()
-
     def __reduce__(self) -> NoReturn:
         """Refuse to copy: two logs of one file would write into each other."""
         raise MisuseError("a LogFile cannot be copied or pickled; copy the JSON of the log")
 
-    def _write_entry(self, entry: HistoryEntry) -> None:
-        if self._is_read:
-            self._write(entry_to_dict(entry), entry.id)
+    def _place(self, session_id: str, position: int) -> str:  # noqa: ARG002 - those of the base class
+        return f"line {self._lines.numbers[position]}"
 
-    def _write(self, line: Mapping[str, object], entry_id: UUID | None = None) -> None:
+    def _take_back(self, entry: HistoryEntry) -> None:  # noqa: ARG002 - that of the base class
+        # The entry was the next one: the head and the entries before it have the lines before.
+        self._lines.take_back(len(self._entries) + 1)
+
+
+class _Lines:
+    """The lines of a file: a store of one session, which can take back the last line.
+
+    Args:
+        path: the file, which is made if it does not exist, and locked.
+        is_synced: whether an append waits for the disk.
+
+    Attributes:
+        session_id: id of the first line; None if the file is empty.
+        numbers: numbers of the lines that are not blank, from 1.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, is_synced: bool) -> None:
+        self._is_synced = is_synced
+        self._process = os.getpid()
+        self._written: tuple[int, int] | None = None
+        self._file: int | None = None
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
+        self._file = os.open(path, flags, 0o600)
+        try:
+            _lock(self._file, path)
+            self._content = _read(self._file)
+            lines, self._torn = _split(self._content)
+            numbered = enumerate(lines, 1)
+            kept = [(n, line) for n, line in numbered if n == 1 or line.strip()]
+            self.numbers = [number for number, _ in kept]
+            self._texts = [line for _, line in kept]
+            self.session_id = _session_of(lines[0]) if lines else None
+        except BaseException:
+            self.close()
+            raise
+
+    def read(self, session_id: str) -> Iterator[str]:
+        """Yield the lines that the file had when it was opened."""
+        if session_id != self.session_id:
+            return
+        for number, line in zip(self.numbers, self._texts, strict=True):
+            try:
+                yield line.decode("utf-8-sig")  # some editors begin a file with a mark
+            except UnicodeDecodeError as error:
+                raise ValueError(f"line {number} is not a JSON object") from error
+
+    def mend(self) -> bytes:
+        """Remove a torn last line and return it, or end the last line; forget what was read."""
+        if self._file is None:
+            raise MisuseError("the file of the log is closed")
+        if self._torn:
+            os.ftruncate(self._file, len(self._content) - len(self._torn))
+        elif self._content and not self._content.endswith(b"\n"):  # editors may leave it out
+            os.write(self._file, b"\n")
+        torn, self._torn, self._content, self._texts = self._torn, b"", b"", []
+        return torn
+
+    def append(self, session_id: str, position: int, data: str) -> None:  # noqa: ARG002 - a file has one session
         """Write a line with one call, so that a crash cuts at most this line."""
         if self._file is None:
             raise MisuseError("the file of the log is closed")
         if self._process != os.getpid():
             raise MisuseError("the file of the log was opened by another process; open it again")
-        text = json.dumps(line, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-        data = text.encode() + b"\n"
-        if entry_id is not None:
-            self._written = entry_id, os.fstat(self._file).st_size
+        line = data.encode() + b"\n"
+        self._written = position, os.fstat(self._file).st_size
         written = 0
-        while written < len(data):
-            written += os.write(self._file, data[written:])
-        if self._sync:
+        while written < len(line):
+            written += os.write(self._file, line[written:])
+        if self._is_synced:
             os.fsync(self._file)
 
-    def _take_back(self, entry: HistoryEntry) -> None:
-        """Remove the line of an entry that was taken back, whole or half.
+    def take_back(self, position: int) -> None:
+        """Remove the line of a position, whole or half, if it is the last that was written.
 
         If that fails, the file is closed, so that the half line stays the last one.
         """
-        if self._written is None or self._written[0] != entry.id or self._file is None:
+        if self._written is None or self._written[0] != position or self._file is None:
             return
         try:
             os.ftruncate(self._file, self._written[1])
@@ -155,21 +196,15 @@ class LogFile(ConversationLog):
             with contextlib.suppress(OSError):
                 self.close()
 
-    def _load_lines(self, lines: list[bytes]) -> None:
-        for number, line in enumerate(lines[1:], 2):
-            if not line.strip():
-                continue
-            data = _parsed(line)
-            if data is None:
-                raise ValueError(f"line {number} is not a JSON object")
-            try:
-                self.load([data])
-            except ValueError as error:
-                reason = str(error).removeprefix("entries[0]").lstrip(".: ")
-                raise ValueError(f"line {number}: {reason}") from error
-        newest = next(self.newest_first(), None)
-        if newest is not None and newest.run_id is not None:
-            self.run_id = newest.run_id
+    def close(self) -> None:
+        """Close the file, unless another process has opened it."""
+        file, self._file = self._file, None
+        if file is not None and self._process == os.getpid():
+            os.close(file)
+
+    def __del__(self) -> None:
+        if getattr(self, "_file", None) is not None:
+            self.close()
 
 
 def _lock(file: int, path: str | os.PathLike[str]) -> None:
@@ -210,17 +245,11 @@ def _split(content: bytes) -> tuple[list[bytes], bytes]:
     return [*lines, last], b""
 
 
-def _head(line: bytes) -> tuple[str, str | None, Mapping[str, object] | None]:
+def _session_of(line: bytes) -> str:
     try:
-        return head_of(_parsed(line) or {})
+        session_id = head_of(parsed(line) or {})[0]
     except ValueError as error:
         raise ValueError(f"line 1: {error}") from error
-
-
-def _parsed(line: bytes) -> Mapping[str, object] | None:
-    """Return the object of a line, None if the line is not one."""
-    try:
-        value: object = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return json_object(value)
+    if not session_id:
+        raise ValueError("line 1: sessionId must not be empty")
+    return session_id

@@ -1,16 +1,14 @@
-"""The JSON form of entries.
+"""Entries of their JSON form, which `HistoryEntry.to_dict` writes.
 
-In: entries.  Out: objects of JSON with camelCase names, and the entries again.
+In: objects of JSON with camelCase names.  Out: entries.
 
-Laws: an entry equals the entry that is read from its JSON. Members that the message of an entry
-determines are not written a second time.
+Law: an entry equals the entry that is read from its JSON.
 """
 
 from collections.abc import Mapping
-from functools import cache
 from typing import Any, Final, cast
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 from pydantic.alias_generators import to_camel
 
 from deltafold.conversation.history.entries import (
@@ -24,7 +22,7 @@ from deltafold.conversation.history.entries import (
     ToolResultsEntry,
     WidgetEntry,
 )
-from deltafold.conversation.history.frozen import kept_message
+from deltafold.conversation.history.fields import adapter_of
 from deltafold.conversation.history.kinds import HistoryEntryKind
 from deltafold.conversation.history.run_entries import CallEntry, PartialEntry
 from deltafold.message.messages import Message
@@ -44,20 +42,6 @@ CLASSES: Final[Mapping[HistoryEntryKind, type[HistoryEntry]]] = {
         StoredEntry,
     )
 }
-
-
-def entry_to_dict(entry: HistoryEntry) -> dict[str, object]:
-    """Return the wire form of an entry."""
-    determined = _determined(entry)
-    adapter = _adapter(type(entry))
-    wire = adapter.dump_python(
-        entry, mode="json", by_alias=True, exclude_none=True, exclude=set(determined)
-    )
-    for name in ("metadata", "approvals"):
-        if not wire.get(name, True):
-            del wire[name]
-    names = _tool_names(entry) if "results" in determined else {}
-    return {"kind": entry.kind.value, **wire, **({"toolNames": names} if names else {})}
 
 
 def entry_from_dict(data: Mapping[str, object]) -> HistoryEntry:
@@ -81,26 +65,12 @@ def entry_from_dict(data: Mapping[str, object]) -> HistoryEntry:
             members["message"] = message
             for name, value in _fields_of(cls, message, cast("object", names)).items():
                 members.setdefault(to_camel(name), value)
-        entry: HistoryEntry = _adapter(cls).validate_python(members)
+        entry: HistoryEntry = adapter_of(cls).validate_python(members)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(map(str, first["loc"])) or "entry"
         raise ValueError(f"{place}: {first['msg']}") from error
     return entry
-
-
-@cache
-def _adapter(cls: type[HistoryEntry]) -> TypeAdapter[Any]:
-    return TypeAdapter(cls)
-
-
-def _determined(entry: HistoryEntry) -> dict[str, object]:
-    """Return the fields of an entry that its message determines."""
-    message = kept_message(entry)
-    if message is None:
-        return {}
-    fields = _fields_of(type(entry), message, _tool_names(entry))
-    return {name: value for name, value in fields.items() if getattr(entry, name) == value}
 
 
 def _fields_of(cls: type[HistoryEntry], message: Message, names: object) -> dict[str, Any]:
@@ -109,8 +79,3 @@ def _fields_of(cls: type[HistoryEntry], message: Message, names: object) -> dict
     if issubclass(cls, ModelInputEntry | ModelOutputEntry | InstructionEntry):
         return cls.fields_of(message)
     return {}
-
-
-def _tool_names(entry: HistoryEntry) -> dict[str, str]:
-    results = entry.results if isinstance(entry, ToolResultsEntry) else ()
-    return {result.tool_call_id: result.tool_name for result in results if result.tool_name}

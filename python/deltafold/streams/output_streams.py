@@ -61,6 +61,10 @@ class _Outputs(Generic[T, P]):
 
     _outcome: _Outcome[T, P]
 
+    def _expect(self, expected: Expected[T, P], assembler: MessageAssembler) -> None:
+        """Read the output of a message from now on."""
+        self._outcome = _Outcome(expected, assembler)
+
     @property
     def partial(self) -> P:
         """The output so far, not validated: members that have begun, and strings that still grow.
@@ -107,7 +111,7 @@ class OutputStream(_Outputs[T, P], DeltaStream, Generic[T, P]):
         **settings: Any,  # noqa: ANN401 - those of `DeltaStream`
     ) -> None:
         super().__init__(origin, dialect, **settings)
-        self._outcome = _Outcome(expected, self._core.assembler)
+        self._expect(expected, self._core.assembler)
 
     def final_output(self) -> T:
         """Read to the end, validate the output once, and return it.
@@ -141,7 +145,7 @@ class AsyncOutputStream(_Outputs[T, P], AsyncDeltaStream, Generic[T, P]):
         **settings: Any,  # noqa: ANN401 - those of `AsyncDeltaStream`
     ) -> None:
         super().__init__(open_source, dialect, **settings)
-        self._outcome = _Outcome(expected, self._core.assembler)
+        self._expect(expected, self._core.assembler)
 
     async def final_output(self) -> T:
         """Read to the end, validate the output once, and return it.

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use deltafold::contract::{DeltaBatch as Core, DeltaKind};
+use deltafold::contract::{DeltaBatch as Core, DeltaKind, Output as _};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
@@ -97,6 +97,20 @@ impl DeltaBatch {
     ) -> Option<Self> {
         let core = self.core.with_error_texts(message.into(), provider_code.map(Into::into))?;
         Some(Self { core, run_id: self.run_id.clone_ref(py), now: self.now })
+    }
+
+    /// Return a batch of deltas of one run whose numbers follow one another; `None` without a delta.
+    ///
+    /// The Python half uses it for the deltas of an answer that another one continues.
+    #[staticmethod]
+    fn _of(py: Python<'_>, deltas: Vec<Bound<'_, MessageDelta>>) -> PyResult<Option<Self>> {
+        let Some(last) = deltas.last().map(Bound::get) else { return Ok(None) };
+        let mut core = Core::default();
+        for delta in &deltas {
+            core.delta(&delta.get().as_core(py)?);
+        }
+        let run_id = PyString::new(py, last.run_id_str(py)?).unbind();
+        Ok(Some(Self { core, run_id, now: last.now() }))
     }
 
     fn __len__(&self) -> usize {

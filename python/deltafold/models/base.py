@@ -9,7 +9,7 @@ Clients that are made here do not retry, because retries are the caller's decisi
 no server can have read is no retry (`transports/http.py`).
 """
 
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from copy import copy, deepcopy
 from functools import partial
 from types import NoneType
@@ -214,7 +214,9 @@ class Model(Streaming, Generic[ConfigT]):
         local pipeline. A subclass with state that changes overrides this method.
         """
         other = object.__new__(type(self))
-        vars(other).update(vars(self) | _fields_of_fallback(map(copy, self._further), self._on))
+        vars(other).update(
+            vars(self) | self._fields_of_fallback(map(copy, self._further), self._on)
+        )
         other._clients = self._clients.copied(other._key_headers)
         return other
 
@@ -336,7 +338,10 @@ class Model(Streaming, Generic[ConfigT]):
 
     def _falling_back_to(self, models: "Iterable[Model[Any]]", on: On | None) -> Self:
         other = object.__new__(type(self))
-        vars(other).update(vars(self) | _fields_of_fallback(models, on))
+        further = tuple(models)
+        prepared = tuple(Further(model, model._prepare) for model in further)  # noqa: SLF001 - of this class
+        fallback = Fallback(prepared, moves_by(on)) if further else None
+        vars(other).update(vars(self), _further=further, _on=on, _fallback=fallback)
         return other
 
     def allow_connections(self, number: int) -> None:
@@ -539,7 +544,9 @@ class Model(Streaming, Generic[ConfigT]):
 
     def _begin_sync(self, prepared: Prepared, tee: Tee | None) -> DeltaStream:
         expected, following = prepared.written.expected, prepared.following
-        make = DeltaStream if expected is None else partial(OutputStream[Any, Any], expected)
+        make: Callable[..., DeltaStream] = (
+            DeltaStream if expected is None else partial(OutputStream[Any, Any], expected)
+        )
         if following is not None:
             from deltafold.models.falling_streams import falling  # noqa: PLC0415 - few Models
 
@@ -555,7 +562,7 @@ class Model(Streaming, Generic[ConfigT]):
 
     def _begin_async(self, prepared: Prepared, tee: AsyncTee | None) -> AsyncDeltaStream:
         expected, following = prepared.written.expected, prepared.following
-        make = (
+        make: Callable[..., AsyncDeltaStream] = (
             AsyncDeltaStream if expected is None else partial(AsyncOutputStream[Any, Any], expected)
         )
         if following is not None:
@@ -588,10 +595,3 @@ def _fields_of(config: object) -> dict[str, object]:
     if isinstance(config, Mapping):
         return dict(cast("Mapping[str, object]", config))
     raise TypeError(f"config must be a ModelConfig or a mapping, not {type(config).__name__}")
-
-
-def _fields_of_fallback(models: Iterable[Model[Any]], on: On | None) -> dict[str, object]:
-    further = tuple(models)
-    prepared = tuple(Further(model, model._prepare) for model in further)  # noqa: SLF001 - of this module
-    fallback = Fallback(prepared, moves_by(on)) if further else None
-    return {"_further": further, "_on": on, "_fallback": fallback}

@@ -24,6 +24,7 @@ from deltafold.streams.output_streams import AsyncOutputStream, Expected, Output
 from deltafold.streams.readers import AsyncReader, AsyncTee, AwaitedValues, Reader, Tee
 
 T = TypeVar("T")
+CoreT = TypeVar("CoreT", Reader, AsyncReader)
 
 _BEFORE_CONTENT: Final = {DeltaKind.START, DeltaKind.USAGE}
 """Deltas of an answer without content."""
@@ -125,12 +126,10 @@ class _Awaited(Generic[T]):
         return value
 
 
-class _Sums:
+class _Sums(Generic[CoreT]):
     """What the calls of a stream have cost together."""
 
-    __slots__ = ()
-
-    _core: StreamCore
+    _core: CoreT
     _journey: _Journey
 
     @property
@@ -168,19 +167,12 @@ class _Sums:
         return bool(self.cost_unpriced)
 
 
-class FallingStream(_Sums, DeltaStream):
+class FallingStream(_Sums[Reader], DeltaStream):
     """A `DeltaStream` of a Model with a fallback."""
-
-    # Only one base of a class may have slots, and that of an output has some.
-    __slots__ = ()
-
-    _core: Reader
-    _batches: Iterator[DeltaBatch]
-    _tee: Tee | None
 
     def __init__(self, following: Following, *given: Any, **settings: Any) -> None:  # noqa: ANN401 - those of the stream
         self._journey = _Journey(following)
-        self._tee = settings.get("tee")
+        self._tee: Tee | None = settings.get("tee")
         super().__init__(*given, **settings)
         self._batches = self._core.values(self._core.cursor.batches)
 
@@ -246,17 +238,12 @@ class FallingStream(_Sums, DeltaStream):
         return self._core.final_message()
 
 
-class AsyncFallingStream(_Sums, AsyncDeltaStream):
+class AsyncFallingStream(_Sums[AsyncReader], AsyncDeltaStream):
     """An `AsyncDeltaStream` of a Model with a fallback."""
-
-    __slots__ = ()
-
-    _core: AsyncReader
-    _tee: AsyncTee | None
 
     def __init__(self, following: Following, *given: Any, **settings: Any) -> None:  # noqa: ANN401 - those of the stream
         self._journey = _Journey(following)
-        self._tee = settings.get("tee")
+        self._tee: AsyncTee | None = settings.get("tee")
         super().__init__(*given, **settings)
 
     async def _batch(self) -> DeltaBatch | None:
@@ -336,34 +323,22 @@ class AsyncFallingStream(_Sums, AsyncDeltaStream):
         return self._core.final_message()
 
 
-class _PlainStream(FallingStream):
-    __slots__ = ("_batches", "_journey", "_tee")
-
-
-class _PlainAsyncStream(AsyncFallingStream):
-    __slots__ = ("_journey", "_tee")
-
-
 class _FallingOutputStream(FallingStream, OutputStream[Any, Any]):
     """An `OutputStream` of a Model with a fallback."""
-
-    __slots__ = ("_batches", "_journey", "_tee")
 
     def _follow(self, call: Prepared) -> None:
         super()._follow(call)
         if call.written.expected is not None:
-            self._expect(call.written.expected, self._core.assembler)
+            self._outcome.follow(call.written.expected, self._core.assembler)
 
 
 class _AsyncFallingOutputStream(AsyncFallingStream, AsyncOutputStream[Any, Any]):
     """An `AsyncOutputStream` of a Model with a fallback."""
 
-    __slots__ = ("_journey", "_tee")
-
     def _follow(self, call: Prepared) -> None:
         super()._follow(call)
         if call.written.expected is not None:
-            self._expect(call.written.expected, self._core.assembler)
+            self._outcome.follow(call.written.expected, self._core.assembler)
 
 
 def falling(
@@ -376,7 +351,7 @@ def falling(
         expected: the output that the answer is expected to hold.
     """
     if expected is None:
-        return partial(_PlainStream, following)
+        return partial(FallingStream, following)
     return partial(_FallingOutputStream, following, expected)
 
 
@@ -385,5 +360,5 @@ def falling_async(
 ) -> Callable[..., AsyncDeltaStream]:
     """Return what makes the stream of an asynchronous call with a fallback."""
     if expected is None:
-        return partial(_PlainAsyncStream, following)
+        return partial(AsyncFallingStream, following)
     return partial(_AsyncFallingOutputStream, following, expected)

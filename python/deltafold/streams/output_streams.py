@@ -45,13 +45,17 @@ class _Outcome(Generic[T, P]):
     __slots__ = ("changes", "empty", "expected", "final", "is_wrapped", "live")
 
     def __init__(self, expected: Expected[T, P], assembler: MessageAssembler) -> None:
+        self.final: list[T] = []
+        self.follow(expected, assembler)
+
+    def follow(self, expected: Expected[T, P], assembler: MessageAssembler) -> None:
+        """Read the output of a message from now on."""
         self.expected = expected
         self.live: Callable[[], object] = assembler.follow_json(expected.tool_name).live
         self.is_wrapped = expected.output.is_wrapped
         self.changes = assembler.follow_json(expected.tool_name).changes
         make = _EMPTY.get(expected.output.root_type)
         self.empty = None if make is None else make()
-        self.final: list[T] = []
 
 
 class _Outputs(Generic[T, P]):
@@ -60,10 +64,6 @@ class _Outputs(Generic[T, P]):
     __slots__ = ()
 
     _outcome: _Outcome[T, P]
-
-    def _expect(self, expected: Expected[T, P], assembler: MessageAssembler) -> None:
-        """Read the output of a message from now on."""
-        self._outcome = _Outcome(expected, assembler)
 
     @property
     def partial(self) -> P:
@@ -111,7 +111,7 @@ class OutputStream(_Outputs[T, P], DeltaStream, Generic[T, P]):
         **settings: Any,  # noqa: ANN401 - those of `DeltaStream`
     ) -> None:
         super().__init__(origin, dialect, **settings)
-        self._expect(expected, self._core.assembler)
+        self._outcome = _Outcome(expected, self._core.assembler)
 
     def final_output(self) -> T:
         """Read to the end, validate the output once, and return it.
@@ -145,7 +145,7 @@ class AsyncOutputStream(_Outputs[T, P], AsyncDeltaStream, Generic[T, P]):
         **settings: Any,  # noqa: ANN401 - those of `AsyncDeltaStream`
     ) -> None:
         super().__init__(open_source, dialect, **settings)
-        self._expect(expected, self._core.assembler)
+        self._outcome = _Outcome(expected, self._core.assembler)
 
     async def final_output(self) -> T:
         """Read to the end, validate the output once, and return it.

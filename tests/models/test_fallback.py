@@ -348,7 +348,7 @@ def test_a_smaller_window_and_a_missing_key_are_passed_over(servers: Servers) ->
     servers.first.queue(MOVES["a long context"].recording)
     servers.second.queue(answer_of("message"))
     first, second = servers.pair()
-    first.update_config(known_as="gpt-4.1")
+    first.update_config(known_as="gpt-4o")
     small = OpenAIChatModel({"model_id": "gpt-4"}, base_url=f"{servers.first.url}/v1", api_key="k")
     keyless = load_model("deepseek/deepseek-chat")
     servers.models += [small, keyless]
@@ -400,18 +400,21 @@ def test_what_a_provider_holds_stays_there(servers: Servers) -> None:
 
 def test_an_output_comes_from_the_model_that_answers(servers: Servers) -> None:
     servers.first.queue(MOVES["overload"].recording, MOVES["overload"].recording)
-    servers.second.queue(*(Recording.of_events(claude('{"port": 17}')) for _ in range(2)))
-    first, second = servers.pair()
+    servers.second.queue(*(Recording.of_events(chat('{"port"', ": 17}")) for _ in range(2)))
+    first, _ = servers.pair()
+    second = OpenAIChatModel({"model_id": "m"}, base_url=f"{servers.second.url}/v1", api_key="k")
     model, schema = first.with_fallback(second), {"type": "object"}
     with model.stream_sync("When?", output=schema) as opened:
+        parts = [str(opened.partial) for _ in opened]
+        assert parts[-1] == "{'port': 17}"
         assert opened.final_output() == {"port": 17}
-        assert opened.partial == {"port": 17}
 
     async def asked() -> object:
         async with model, model.stream("When?", output=schema) as streamed:
             return await streamed.final_output()
 
     assert asyncio.run(asked()) == {"port": 17}
+    second.close()
 
 
 def test_models_without_a_fallback_are_as_before(servers: Servers) -> None:
@@ -482,12 +485,12 @@ def test_an_agent_retries_before_it_calls_the_next_model(servers: Servers, retri
     servers.first.queue(*(refused(503, "overloaded") for _ in range(retries + 1)))
     servers.second.queue(answer_of("message"))
     first, second = servers.pair()
-    loop = {"max_retries": retries, "first_retry_seconds": 0.0}
+    loop = {"max_retries": retries, "retry_seconds": 0.0}
     agent = Agent(AgentConfig.model_validate({"loop": loop}), model=first.with_fallback(second))
 
     async def asked() -> list[AgentEventKind]:
         async with agent:
-            return [event.kind async for event in agent.run("When?")]
+            return [event.kind async for event in agent.stream("When?")]
 
     kinds = asyncio.run(asked())
     assert kinds.count(AgentEventKind.RETRY) == retries + 1
@@ -504,7 +507,7 @@ def test_an_agent_stays_after_a_wrong_request(servers: Servers) -> None:
 
     async def asked() -> None:
         async with agent:
-            async for _ in agent.run("When?"):
+            async for _ in agent.stream("When?"):
                 pass
 
     with pytest.raises(ModelError):

@@ -237,6 +237,14 @@ class FallingStream(_Sums[Reader], DeltaStream):
             pass
         return self._core.final_message()
 
+    def close(self) -> None:
+        """Release the connection and keep the received parts."""
+        self._journey.rest = iter(())
+        super().close()
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
 
 class AsyncFallingStream(_Sums[AsyncReader], AsyncDeltaStream):
     """An `AsyncDeltaStream` of a Model with a fallback."""
@@ -321,6 +329,14 @@ class AsyncFallingStream(_Sums[AsyncReader], AsyncDeltaStream):
         while await self._batch() is not None:
             pass
         return self._core.final_message()
+
+    async def aclose(self) -> None:
+        """Release the connection and keep the received parts."""
+        self._journey.rest = iter(())
+        await super().aclose()
+
+    async def __aexit__(self, *exception: object) -> None:
+        await self.aclose()
 
 
 class _FallingOutputStream(FallingStream, OutputStream[Any, Any]):

@@ -213,11 +213,8 @@ class Model(Streaming, Generic[ConfigT]):
         Both share all other objects: a client that was given, hooks, telemetry, the error mapper, a
         local pipeline. A subclass with state that changes overrides this method.
         """
-        other = object.__new__(type(self))
-        vars(other).update(
-            vars(self) | self._fields_of_fallback(map(copy, self._further), self._on)
-        )
-        other._clients = self._clients.copied(other._key_headers)
+        other = self._falling_back_to(map(copy, self._further), self._on)
+        other._clients = self._clients.copied(other._key_headers)  # noqa: SLF001 - of this class
         return other
 
     def __deepcopy__(self, _: object) -> Self:

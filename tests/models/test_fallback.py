@@ -491,6 +491,16 @@ def test_ways_of_reading_share_one_position(servers: Servers) -> None:
         assert opened.message.text == SECOND
 
 
+def test_a_whole_message_takes_what_a_reader_has_left(servers: Servers) -> None:
+    servers.first.queue(cut_mistral())
+    servers.second.queue(Recording.of(mistral(LIVES)))
+    first, second = servers.of_mistral()
+    with first.with_fallback(second).stream_sync("When?") as opened:
+        assert next(iter(opened)).kind is DeltaKind.START
+        assert opened.final_message().text == LIVES
+        assert list(opened) == []
+
+
 @pytest.mark.parametrize("retries", [0, 2])
 def test_an_agent_retries_before_it_calls_the_next_model(servers: Servers, retries: int) -> None:
     servers.first.queue(*(refused(503, "overloaded") for _ in range(retries + 1)))

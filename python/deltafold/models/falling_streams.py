@@ -94,7 +94,15 @@ class _Journey:
 
     def left(self) -> DeltaBatch | None:
         """Return the deltas of a batch that were not taken one by one."""
-        return DeltaBatch._of([*self.rest])  # noqa: SLF001 - as above
+        first = next(self.rest, None)
+        return None if first is None else DeltaBatch._of([first, *self.rest])  # noqa: SLF001 - as above
+
+    def moved_unseen(self, core: StreamCore) -> Prepared | None:
+        """Return the next call after the failure of an answer whose deltas nobody reads."""
+        following = self._following.after(core) if core.status == "error" else None
+        if following is not None:
+            self._moved(core, following, [])
+        return following
 
 
 def _followed(old: AsyncReader | Reader, new: AsyncReader | Reader) -> None:
@@ -124,6 +132,34 @@ class _Awaited(Generic[T]):
         if value is None:
             raise StopAsyncIteration
         return value
+
+
+class _AwaitedDeltas:
+    """Iterator over the deltas of each read."""
+
+    __slots__ = ("_journey", "_read")
+
+    def __init__(self, journey: _Journey, read: Callable[[], Awaitable[DeltaBatch | None]]) -> None:
+        self._journey = journey
+        self._read = read
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> MessageDelta:
+        """Return the next delta.
+
+        Raises:
+            StopAsyncIteration: the stream has ended.
+        """
+        while True:
+            delta = next(self._journey.rest, None)
+            if delta is not None:
+                return delta
+            batch = await self._read()
+            if batch is None:
+                raise StopAsyncIteration
+            self._journey.rest = iter(batch)
 
 
 class _Sums(Generic[CoreT]):
@@ -233,9 +269,15 @@ class FallingStream(_Sums[Reader], DeltaStream):
             ModelError: the stream ended in an error; `partial_message` has the parts received
                 before.
         """
-        for _ in self.batches():
-            pass
-        return self._core.final_message()
+        self._journey.rest = iter(())
+        while True:
+            old = self._core
+            old.read_to_end()
+            following = self._journey.moved_unseen(old)
+            if following is None:
+                return old.final_message()
+            self._follow(following)
+            old.close()
 
     def close(self) -> None:
         """Release the connection and keep the received parts."""
@@ -253,6 +295,7 @@ class AsyncFallingStream(_Sums[AsyncReader], AsyncDeltaStream):
         self._journey = _Journey(following)
         self._tee: AsyncTee | None = settings.get("tee")
         super().__init__(*given, **settings)
+        self._batches = AwaitedValues(self._core, self._core.cursor.batches)
 
     async def _batch(self) -> DeltaBatch | None:
         """Return the deltas of the next read, None after the end."""
@@ -261,7 +304,7 @@ class AsyncFallingStream(_Sums[AsyncReader], AsyncDeltaStream):
         while True:
             old = self._core
             try:
-                batch = await AwaitedValues(old, old.cursor.batches).__anext__()
+                batch = await self._batches.__anext__()
             except StopAsyncIteration:
                 return None
             seen, following = self._journey.taken(old, batch)
@@ -283,22 +326,13 @@ class AsyncFallingStream(_Sums[AsyncReader], AsyncDeltaStream):
             options=call.options,
         )
         _followed(old, self._core)
-
-    async def _delta(self) -> MessageDelta | None:
-        while True:
-            delta = next(self._journey.rest, None)
-            if delta is not None:
-                return delta
-            batch = await self._batch()
-            if batch is None:
-                return None
-            self._journey.rest = iter(batch)
+        self._batches = AwaitedValues(self._core, self._core.cursor.batches)
 
     def __aiter__(self) -> AsyncIterator[MessageDelta]:
-        return _Awaited(self._delta)
+        return _AwaitedDeltas(self._journey, self._batch)
 
     def __anext__(self) -> Coroutine[object, None, MessageDelta]:
-        return _Awaited(self._delta).__anext__()
+        return _AwaitedDeltas(self._journey, self._batch).__anext__()
 
     def batches(self) -> AsyncIterator[DeltaBatch]:
         """Return an iterator over the deltas of each read."""
@@ -326,9 +360,15 @@ class AsyncFallingStream(_Sums[AsyncReader], AsyncDeltaStream):
             ModelError: the stream ended in an error; `partial_message` has the parts received
                 before.
         """
-        while await self._batch() is not None:
-            pass
-        return self._core.final_message()
+        self._journey.rest = iter(())
+        while True:
+            old = self._core
+            await old.read_to_end()
+            following = self._journey.moved_unseen(old)
+            if following is None:
+                return old.final_message()
+            self._follow(following)
+            await old.close()
 
     async def aclose(self) -> None:
         """Release the connection and keep the received parts."""

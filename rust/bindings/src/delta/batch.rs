@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use deltafold::contract::{DeltaBatch as Core, DeltaKind, Output as _};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::types::{PyList, PyString};
 
 use crate::delta::message_delta::MessageDelta;
 use crate::support::clock::{self, Timestamp};
@@ -103,14 +103,16 @@ impl DeltaBatch {
     ///
     /// The Python half uses it for the deltas of an answer that another one continues.
     #[staticmethod]
-    fn _of(py: Python<'_>, deltas: Vec<Bound<'_, MessageDelta>>) -> PyResult<Option<Self>> {
-        let Some(last) = deltas.last().map(Bound::get) else { return Ok(None) };
+    #[pyo3(signature = (deltas, /))]
+    fn _of(py: Python<'_>, deltas: &Bound<'_, PyList>) -> PyResult<Option<Self>> {
         let mut core = Core::default();
-        for delta in &deltas {
-            core.delta(&delta.get().as_core(py)?);
+        let mut batch = None;
+        for delta in deltas {
+            let delta = delta.cast::<MessageDelta>()?.get();
+            core.delta(&delta.as_core(py)?);
+            batch = Some((PyString::new(py, delta.run_id_str(py)?).unbind(), delta.now()));
         }
-        let run_id = PyString::new(py, last.run_id_str(py)?).unbind();
-        Ok(Some(Self { core, run_id, now: last.now() }))
+        Ok(batch.map(|(run_id, now)| Self { core, run_id, now }))
     }
 
     fn __len__(&self) -> usize {

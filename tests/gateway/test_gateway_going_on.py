@@ -23,8 +23,8 @@ from deltafold import (
 from deltafold.contract.kinds import DeltaKind
 from deltafold.contract.usage import Usage
 from deltafold.gateway import ClientRequest, create_app
-from deltafold.gateway.spliced import Splice
 from deltafold.message.parts import TextPart, ThinkingPart, ToolCallPart
+from deltafold.models.spliced import Splice
 from deltafold.testing import Recording, ReplayServer
 from gateways import served, upstream
 from speakers import stream, text

@@ -190,3 +190,22 @@ def test_one_model_may_have_its_own_telemetry(telemetry: Telemetry) -> None:
 def test_an_unknown_version_of_the_conventions_names_those_there_are() -> None:
     with pytest.raises(MisuseError, match=r"1\.41"):
         otel.instrument(conventions="0.1")
+
+
+def test_each_model_of_a_fallback_has_its_own_span(telemetry: Telemetry) -> None:
+    with ReplayServer() as server:
+        server.queue(
+            Recording.error(503, {"error": {"message": "busy"}}), Recording.of_events(CHAT)
+        )
+        instrument(telemetry)
+        first, second = (
+            OpenAIChatModel({"model_id": name}, base_url=f"{server.url}/v1", api_key="k")
+            for name in ("first", "second")
+        )
+        with first.with_fallback(second) as model:
+            model.send_message_sync("When?")
+    spans: list[Any] = list(telemetry.exporter.get_finished_spans())
+    assert [
+        (span.attributes["gen_ai.request.model"], span.attributes.get("error.type"))
+        for span in spans
+    ] == [("first", "overloaded"), ("second", None)]

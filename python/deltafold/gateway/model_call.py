@@ -7,7 +7,7 @@ after its failure, or the stream that continues its answer.
 from collections.abc import Mapping
 from typing import Any, Final
 
-from deltafold.contract.kinds import ErrorCode, json_object
+from deltafold.contract.kinds import json_object
 from deltafold.dialects import migrate_config
 from deltafold.dialects.settings import ModelConfig
 from deltafold.errors.model_error import ModelError
@@ -18,11 +18,12 @@ from deltafold.gateway.protocols import protocol_of
 from deltafold.gateway.refusals import reading
 from deltafold.gateway.table import Upstream
 from deltafold.message.messages import Message
+from deltafold.models.fallback import MOVING, OF_THE_SETUP
 from deltafold.models.vendors import VENDORS
 from deltafold.streams.delta_streams import AsyncDeltaStream
 from deltafold.streams.readers import AsyncTee
 
-_FINAL: Final = {ErrorCode.INVALID_REQUEST, ErrorCode.CONTENT_BLOCKED, ErrorCode.CANCELLED}
+_MOVING: Final = MOVING | OF_THE_SETUP
 
 
 def open_stream(
@@ -142,6 +143,9 @@ def next_upstream(upstream: Upstream, error: ModelError | None) -> Upstream | No
     """Return the upstream to call after a failure, None without one.
 
     Another model would refuse a wrong request too; it may have the key, the room or the capacity
-    that this one lacks.
+    that this one lacks. A Model with a fallback decides by itself.
     """
-    return None if error is None or error.code in _FINAL else upstream.fallback
+    if error is None:
+        return None
+    moves = error.code in _MOVING if upstream.moves is None else upstream.moves(error)
+    return upstream.fallback if moves else None

@@ -36,9 +36,9 @@ from deltafold.gateway.pass_through import (
 )
 from deltafold.gateway.protocols import OnCut, protocol_of
 from deltafold.gateway.refusals import failure_of
-from deltafold.gateway.spliced import CLOSINGS, Splice
 from deltafold.gateway.table import Upstream
 from deltafold.message.fallbacks import declined_calls
+from deltafold.models.spliced import CLOSINGS, Splice
 from deltafold.streams.encoded import encode_error
 
 _SSE: Final = "text/event-stream"

@@ -8,13 +8,14 @@ in the table is refused with the names that are.
 """
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 from deltafold.contract.exceptions import MisuseError
 from deltafold.contract.kinds import ErrorCode
 from deltafold.dialects import DIALECTS
+from deltafold.errors.model_error import ModelError
 from deltafold.gateway.refusals import refusal
 from deltafold.models.base import Model
 from deltafold.models.loader import load_model
@@ -34,19 +35,21 @@ class Upstream(NamedTuple):
     """A Model, the name of the model to call, which a pattern completes, and what to call next.
 
     `other` is the same model in another protocol of its vendor, None where there is one protocol:
-    the request decides (`spoken.py`).
+    the request decides (`spoken.py`). `moves` decides whether a failure moves a request on; None
+    is the rule of the gateway.
     """
 
     model: Model[Any]
     model_id: str
     fallback: "Upstream | None" = None
     other: Model[Any] | None = None
+    moves: Callable[[ModelError], bool] | None = None
 
     def named(self, rest: str) -> "Upstream":
         """Return it with the rest of a client's name in the place of `*`."""
         fallback = None if self.fallback is None else self.fallback.named(rest)
         name = self.model_id.replace("*", rest)
-        return Upstream(self.model, name, fallback, self.other)
+        return self._replace(model_id=name, fallback=fallback)
 
 
 class ModelTable:
@@ -112,19 +115,30 @@ class ModelTable:
 
 
 def _upstreams(name: str, entry: Entry, settings: Mapping[str, object]) -> Upstream:
-    if isinstance(entry, str | Mapping | Model):
-        return _upstream(name, entry, settings)
+    entries = [entry] if isinstance(entry, str | Mapping | Model) else entry
     found: Upstream | None = None
-    for one in reversed(entry):
-        found = _upstream(name, one, settings)._replace(fallback=found)
+    for one in reversed(entries):
+        if isinstance(one, Model):
+            found = _of_chain(one, found)
+        else:
+            found = _upstream(name, one, settings)._replace(fallback=found)
     if found is None:
         raise MisuseError(f"models: {name!r} names no model")
     return found
 
 
-def _upstream(name: str, entry: OneEntry, settings: Mapping[str, object]) -> Upstream:
-    if isinstance(entry, Model):
-        return Upstream(entry, entry.model_id)
+def _of_chain(model: Model[Any], following: Upstream | None) -> Upstream:
+    """Return the upstreams of a Model and of those that it falls back to."""
+    *before, last = model.chain
+    found = Upstream(last, last.model_id, following)
+    for one in reversed(before):
+        found = Upstream(one, one.model_id, found, moves=model.moves_on)
+    return found
+
+
+def _upstream(
+    name: str, entry: str | Mapping[str, object], settings: Mapping[str, object]
+) -> Upstream:
     members: dict[str, Any] = {"model": entry} if isinstance(entry, str) else dict(entry)
     target = members.pop("model", None)
     if not isinstance(target, str):

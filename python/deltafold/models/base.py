@@ -9,11 +9,11 @@ Clients that are made here do not retry, because retries are the caller's decisi
 no server can have read is no retry (`transports/http.py`).
 """
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from copy import copy, deepcopy
 from functools import partial
 from types import NoneType
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self, TypeVar, cast
 
 from deltafold._core import Decoder
 from deltafold.contract.exceptions import MisuseError
@@ -24,18 +24,16 @@ from deltafold.dialects.model_table import find_model
 from deltafold.dialects.repairs.pieces import is_plain
 from deltafold.dialects.settings import CacheConfig, ModelConfig
 from deltafold.errors.mapper import ErrorMapper
-from deltafold.message.cost import listed_model
+from deltafold.errors.model_error import ModelError
 from deltafold.message.messages import Message, Role
 from deltafold.models import continuation
 from deltafold.models.call_inputs import (
     NO_METADATA,
     REPAIRS,
     CallArguments,
-    Messages,
     Metadata,
     Telemetry,
     ToolChoiceLike,
-    Tools,
     conversation_of,
     examined,
     metadata_of,
@@ -45,8 +43,9 @@ from deltafold.models.call_inputs import (
 from deltafold.models.clients import Clients
 from deltafold.models.defaults import fields_for, vendor_speaking
 from deltafold.models.every_choice import EndedChoice, every_choice
+from deltafold.models.fallback import Fallback, Further, On, moves_by
 from deltafold.models.hooks import Hooks
-from deltafold.models.info import ModelInfo
+from deltafold.models.info import ModelInfo, info_of
 from deltafold.models.json_body import encoded, refuse_no_json
 from deltafold.models.model_streams import Streaming
 from deltafold.models.observer import CURRENT
@@ -63,7 +62,6 @@ from deltafold.transports.timeouts import Timeouts
 
 if TYPE_CHECKING:
     from deltafold.models.output_request import OutputRequest
-    from deltafold.models.setting_types import CallSettings
     from deltafold.streams.options import ChoicesOptions, DecoderOptions
 
 _IMMUTABLE: Final = (str, int, float, NoneType)
@@ -114,6 +112,10 @@ class Model(Streaming, Generic[ConfigT]):
 
     row: ClassVar[Dialect]
     sdk: ClassVar[Sdk | None] = None
+    # Most Models have no others to call after a failure.
+    _further: "tuple[Model[Any], ...]" = ()
+    _on: On | None = None
+    _fallback: Fallback | None = None
 
     def __init__(
         self,
@@ -211,9 +213,8 @@ class Model(Streaming, Generic[ConfigT]):
         Both share all other objects: a client that was given, hooks, telemetry, the error mapper, a
         local pipeline. A subclass with state that changes overrides this method.
         """
-        other = object.__new__(type(self))
-        vars(other).update(vars(self))
-        other._clients = self._clients.copied(other._key_headers)
+        other = self._falling_back_to(map(copy, self._further), self._on)
+        other._clients = self._clients.copied(other._key_headers)  # noqa: SLF001 - of this class
         return other
 
     def __deepcopy__(self, _: object) -> Self:
@@ -248,21 +249,7 @@ class Model(Streaming, Generic[ConfigT]):
         facts, and the window without that extra, are those of the table of models; a name that is
         newer than the table has those of the model that `known_as` names.
         """
-        listed = listed_model(self._vendor.name, self._config.model_id)
-        known = find_model(self._config.known_as or self._config.model_id)
-        facts = None if known is None else known.facts
-        of_row = self.row.capabilities
-        window = listed and listed.context_window_tokens
-        return ModelInfo(
-            provider_id=self._vendor.name,
-            specification=self._specification,
-            model_id=self._config.model_id,
-            capabilities=facts and frozenset(one for one in of_row if facts.has(one)),
-            context_window_tokens=window or (facts and facts.context_window),
-            max_output_tokens=facts and facts.max_output_tokens,
-            known_as=facts and facts.name,
-            prices=listed and listed.prices,
-        )
+        return info_of(self.row, self._vendor.name, self._specification, self._config)
 
     def supports(self, capability: Capability | str) -> bool | None:
         """Return whether the model has a capability.
@@ -305,6 +292,55 @@ class Model(Streaming, Generic[ConfigT]):
         is_chat = self.dialect == self._vendor.dialect
         return self._vendor.continuing_segment if is_chat else ""
 
+    def with_fallback(self, *models: "Model[Any]", on: On | None = None) -> Self:
+        """Return this Model with others that are called, one after the other, when it fails.
+
+        An overload, an error of the server, a lost connection, a timeout, a rate limit, a spent
+        quota, an unknown model and a context that is too long for this one move a call on. After
+        the first part of an answer, only a Model that continues it is called (`can_continue`). The
+        message has a warning with the code "fallback" for each failure, and so has the error of the
+        last Model. An `Agent` retries at each Model before it calls the next one.
+
+        The result has the settings that this Model has now, and shares its clients: closing it
+        closes those of all Models. `stream_request` and `stream_choices` call this Model alone.
+
+        >>> model = deltafold.load_model("openai/gpt-5.6-terra").with_fallback(
+        ...     deltafold.load_model("anthropic/claude-sonnet-5-5")
+        ... )
+
+        Args:
+            models: the Models to call next, in their order.
+            on: the codes of the failures that move a call on, in place of those above, or a
+                function that decides. A cancellation never does.
+
+        Raises:
+            MisuseError: there is no further Model.
+            ValueError: `on` has a name that is no `ErrorCode`.
+        """
+        if not models:
+            raise MisuseError("with_fallback: name at least one further Model")
+        further = [*self._further, *(one for model in models for one in model.chain)]
+        return self._falling_back_to(further, self._on if on is None else on)
+
+    @property
+    def chain(self) -> "tuple[Model[Any], ...]":
+        """This Model and those of `with_fallback`, in their order, each without a fallback."""
+        if not self._further:
+            return (self,)
+        return (self._falling_back_to((), None), *self._further)
+
+    def moves_on(self, error: ModelError) -> bool:
+        """Return whether a failure of this Model lets the next one of `chain` answer."""
+        return self._fallback is not None and self._fallback.moves(error)
+
+    def _falling_back_to(self, models: "Iterable[Model[Any]]", on: On | None) -> Self:
+        other = object.__new__(type(self))
+        further = tuple(models)
+        prepared = tuple(Further(model, model._prepare) for model in further)  # noqa: SLF001 - of this class
+        fallback = Fallback(prepared, moves_by(on)) if further else None
+        vars(other).update(vars(self), _further=further, _on=on, _fallback=fallback)
+        return other
+
     def allow_connections(self, number: int) -> None:
         """Let this Model have so many requests in flight at least; `rollouts.collect` calls it.
 
@@ -315,14 +351,20 @@ class Model(Streaming, Generic[ConfigT]):
         >>> model.allow_connections(5_000)
         """
         self._clients.allow_connections(number)
+        for model in self._further:
+            model.allow_connections(number)
 
     def close(self) -> None:
-        """Close the synchronous client if this Model made it."""
+        """Close the synchronous client if this Model made it, and those of its further Models."""
         self._clients.close()
+        for model in self._further:
+            model.close()
 
     async def aclose(self) -> None:
-        """Close the asynchronous client if this Model made it."""
+        """Close the asynchronous client if this Model made it, and those of its further Models."""
         await self._clients.aclose()
+        for model in self._further:
+            await model.aclose()
 
     def __enter__(self) -> Self:
         return self
@@ -338,7 +380,12 @@ class Model(Streaming, Generic[ConfigT]):
 
     def _prepare(self, kind: ClientKind, arguments: CallArguments) -> Prepared:
         written = self._written(arguments)
-        return self._prepared(kind, written, arguments.invocation_state, arguments.request_metadata)
+        prepared = self._prepared(
+            kind, written, arguments.invocation_state, arguments.request_metadata
+        )
+        if self._fallback is not None:
+            prepared.following = self._fallback.course(kind, arguments, self, prepared)
+        return prepared
 
     def _written(self, asked: CallArguments) -> WrittenCall:
         """Render a call, with the settings of the call."""
@@ -478,38 +525,10 @@ class Model(Streaming, Generic[ConfigT]):
             options=options,
             before_request=self._hooks.before_request,
             telemetry=self._telemetry or CURRENT.telemetry,
+            error_mapper=self._error_mapper,
         )
 
-    def stream_choices(
-        self,
-        messages: Messages,
-        tool_specs: Tools | None = None,
-        system_prompt: str | None = None,
-        **params: Unpack["CallSettings"],
-    ) -> AsyncGenerator[EndedChoice]:
-        """Start a call that asks for several answers, and yield each answer when it ends.
-
-        The answers of Chat end together, because the token counts come after all of them. Log
-        probabilities and token ids are decoded if the server sends them. Neither the provider nor
-        the network makes the loop raise: a failure is in `error` of each answer that it ended.
-        `deltafold.rollouts.collect` calls it for many prompts. To leave the loop early, close the
-        generator (`contextlib.aclosing`) before the model.
-
-        >>> async for one in model.stream_choices("Name a tide.", candidate_count=8):
-        ...     print(one.choice, one.message.text, one.error)
-
-        Args:
-            messages: the conversation, as `stream` takes it.
-            tool_specs: the tools that the model may call.
-            system_prompt: precedes the system messages.
-            params: the other arguments of `stream` but `tee`, `output` and `continue_from`.
-
-        Raises:
-            ValueError: a message, tool or setting is wrong; the error names it.
-            MisuseError: the client is synchronous, or no client is installed.
-        """
-        arguments = CallArguments.of(messages, tool_specs, system_prompt, params)
-        prepared = self._prepare("asynchronous", arguments)
+    def _begin_choices(self, prepared: Prepared) -> AsyncGenerator[EndedChoice]:
         options: DecoderOptions = {**prepared.options, "logprobs": True}
         options.pop("choice", None)
         return every_choice(
@@ -521,8 +540,14 @@ class Model(Streaming, Generic[ConfigT]):
         )
 
     def _begin_sync(self, prepared: Prepared, tee: Tee | None) -> DeltaStream:
-        expected = prepared.written.expected
-        make = DeltaStream if expected is None else partial(OutputStream[Any, Any], expected)
+        expected, following = prepared.written.expected, prepared.following
+        make: Callable[..., DeltaStream] = (
+            DeltaStream if expected is None else partial(OutputStream[Any, Any], expected)
+        )
+        if following is not None:
+            from deltafold.models.falling_streams import falling  # noqa: PLC0415 - few Models
+
+            make = falling(following, expected)
         return make(
             prepared.open,
             prepared.caller.dialect,
@@ -533,10 +558,14 @@ class Model(Streaming, Generic[ConfigT]):
         )
 
     def _begin_async(self, prepared: Prepared, tee: AsyncTee | None) -> AsyncDeltaStream:
-        expected = prepared.written.expected
-        make = (
+        expected, following = prepared.written.expected, prepared.following
+        make: Callable[..., AsyncDeltaStream] = (
             AsyncDeltaStream if expected is None else partial(AsyncOutputStream[Any, Any], expected)
         )
+        if following is not None:
+            from deltafold.models.falling_streams import falling_async  # noqa: PLC0415 - as above
+
+            make = falling_async(following, expected)
         return make(
             prepared.open_async,
             prepared.caller.dialect,

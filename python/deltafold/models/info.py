@@ -4,8 +4,11 @@ from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
 from deltafold.contract.short_repr import ShortRepr
+from deltafold.dialects import Dialect
 from deltafold.dialects.capability import Capability
-from deltafold.message.cost import Prices
+from deltafold.dialects.model_table import find_model
+from deltafold.dialects.settings import ModelConfig
+from deltafold.message.cost import Prices, listed_model
 
 
 class RequestMetadata(ShortRepr, BaseModel):
@@ -48,3 +51,28 @@ class ModelInfo(ShortRepr, BaseModel):
     max_output_tokens: int | None = None
     prices: Prices | None = None
     known_as: str | None = None
+
+
+def info_of(row: Dialect, vendor: str, specification: str, config: ModelConfig) -> ModelInfo:
+    """Return the facts about a model of a vendor.
+
+    Args:
+        row: the row of the dialect in the registry.
+        vendor: the name of the vendor.
+        specification: the dialect, and the markup if there is one.
+        config: names the model.
+    """
+    listed = listed_model(vendor, config.model_id)
+    known = find_model(config.known_as or config.model_id)
+    facts = None if known is None else known.facts
+    window = listed and listed.context_window_tokens
+    return ModelInfo(
+        provider_id=vendor,
+        specification=specification,
+        model_id=config.model_id,
+        capabilities=facts and frozenset(one for one in row.capabilities if facts.has(one)),
+        context_window_tokens=window or (facts and facts.context_window),
+        max_output_tokens=facts and facts.max_output_tokens,
+        known_as=facts and facts.name,
+        prices=listed and listed.prices,
+    )

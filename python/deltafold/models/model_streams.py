@@ -7,7 +7,7 @@ Law: a mistake of the caller raises at the call, before anything is sent.
 """
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack, overload
 
 from deltafold.message.messages import Message
@@ -21,6 +21,7 @@ from deltafold.models.call_inputs import (
     ToolChoiceLike,
     Tools,
 )
+from deltafold.models.every_choice import EndedChoice
 from deltafold.models.prepared import Prepared
 from deltafold.models.whole_messages import Messaging
 from deltafold.streams.delta_streams import AsyncDeltaStream, DeltaStream
@@ -49,6 +50,9 @@ class Streaming(Messaging):
         invocation_state: Mapping[str, object] | None,
         request_metadata: Metadata | None,
     ) -> Prepared: ...
+
+    @abstractmethod
+    def _begin_choices(self, prepared: Prepared) -> AsyncGenerator[EndedChoice]: ...
 
     @overload
     def stream(
@@ -278,3 +282,36 @@ class Streaming(Messaging):
         """Send a body unchanged, and wait; arguments and errors are those of `stream_request`."""
         prepared = self._prepare_body("synchronous", body, invocation_state, request_metadata)
         return self._begin_sync(prepared, tee)
+
+    def stream_choices(
+        self,
+        messages: Messages,
+        tool_specs: Tools | None = None,
+        system_prompt: str | None = None,
+        **params: Unpack["CallSettings"],
+    ) -> AsyncGenerator[EndedChoice]:
+        """Start a call that asks for several answers, and yield each answer when it ends.
+
+        The answers of Chat end together, because the token counts come after all of them. Log
+        probabilities and token ids are decoded if the server sends them. Neither the provider nor
+        the network makes the loop raise: a failure is in `error` of each answer that it ended.
+        `deltafold.rollouts.collect` calls it for many prompts. To leave the loop early, close the
+        generator (`contextlib.aclosing`) before the model.
+
+        >>> async for one in model.stream_choices("Name a tide.", candidate_count=8):
+        ...     print(one.choice, one.message.text, one.error)
+
+        Args:
+            messages: the conversation, as `stream` takes it.
+            tool_specs: the tools that the model may call.
+            system_prompt: precedes the system messages.
+            params: the other arguments of `stream` but `tee`, `output` and `continue_from`.
+
+        Raises:
+            ValueError: a message, tool or setting is wrong; the error names it.
+            MisuseError: the client is synchronous, or no client is installed.
+        """
+        prepared = self._prepare(
+            "asynchronous", CallArguments.of(messages, tool_specs, system_prompt, params)
+        )
+        return self._begin_choices(prepared)

@@ -11,7 +11,7 @@ import contextlib
 from collections.abc import AsyncIterator, Awaitable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from logging import INFO
-from typing import Any, Final, cast
+from typing import Any, Final, Protocol, cast
 
 from deltafold._core import MAX_REFUSAL_BYTES
 from deltafold.contract.kinds import ErrorCode
@@ -30,7 +30,7 @@ from deltafold.models.hooks import RequestContext, RequestHook
 from deltafold.models.info import RequestMetadata
 from deltafold.models.json_body import encoded
 from deltafold.specs.tool_specs import ToolSpec
-from deltafold.streams.core import CallContext, M, Observer
+from deltafold.streams.core import CallContext, M, Observer, StreamCore
 from deltafold.streams.mistakes import CallerError
 from deltafold.streams.options import DecoderOptions
 from deltafold.streams.output_streams import Expected
@@ -101,6 +101,20 @@ class WrittenCall:
     repairs: bool = False
 
 
+class Following(Protocol):
+    """Finds the Model that is called after the failure of another one.
+
+    Attributes:
+        continues: whether a further Model may continue an answer that broke off.
+    """
+
+    continues: bool
+
+    def after(self, core: StreamCore) -> "Prepared | None":
+        """Prepare the call of the next Model after a failure, None if the failure is the end."""
+        ...
+
+
 @dataclass(slots=True)
 class Prepared(CallContext):
     """One call.
@@ -115,6 +129,8 @@ class Prepared(CallContext):
         options: the options of the decoder.
         before_request: the caller's hook that may change the request.
         telemetry: makes the observer of the call.
+        error_mapper: names the failures, None for the default table.
+        following: finds the Model that is called after a failure, None without a fallback.
         sent: the request as the hook left it, after it was sent.
     """
 
@@ -127,6 +143,8 @@ class Prepared(CallContext):
     options: DecoderOptions
     before_request: RequestHook | None
     telemetry: Telemetry | None
+    error_mapper: ErrorMapper | None = None
+    following: Following | None = None
     sent: PreparedRequest | None = None
 
     @property

@@ -45,13 +45,17 @@ class _Outcome(Generic[T, P]):
     __slots__ = ("changes", "empty", "expected", "final", "is_wrapped", "live")
 
     def __init__(self, expected: Expected[T, P], assembler: MessageAssembler) -> None:
+        self.final: list[T] = []
+        self.follow(expected, assembler)
+
+    def follow(self, expected: Expected[T, P], assembler: MessageAssembler) -> None:
+        """Read the output of a message from now on."""
         self.expected = expected
         self.live: Callable[[], object] = assembler.follow_json(expected.tool_name).live
         self.is_wrapped = expected.output.is_wrapped
         self.changes = assembler.follow_json(expected.tool_name).changes
         make = _EMPTY.get(expected.output.root_type)
         self.empty = None if make is None else make()
-        self.final: list[T] = []
 
 
 class _Outputs(Generic[T, P]):

@@ -4,12 +4,14 @@ In: the conversation and a router.  Out: events while the answer arrives; the an
 
 Laws: everything that was received is in the log before the next request. An answer that broke off
 is continued where its provider can do that, and asked again elsewhere. A failure that is not
-retryable ends the run.
+retryable, or the last retry, lets the next Model of `Model.with_fallback` answer, or ends the run.
 """
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
+from dataclasses import replace
+from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
@@ -21,7 +23,12 @@ from deltafold.conversation.agent.run_log import begun_early, broken_answer
 from deltafold.conversation.agent.run_setup import RunSetup
 from deltafold.conversation.agent.tool_turn import Answering
 from deltafold.conversation.context.manager import ContextInput, whole_context
-from deltafold.conversation.context.router import LlmRequest, ModelClient, ModelOutputAccumulator
+from deltafold.conversation.context.router import (
+    LlmRequest,
+    ModelClient,
+    ModelOutputAccumulator,
+    invocation_of,
+)
 from deltafold.conversation.context.run_state import RunStatus
 from deltafold.conversation.history.context_messages import ContextMessage
 from deltafold.conversation.history.entries import ModelOutputEntry
@@ -30,9 +37,11 @@ from deltafold.conversation.history.run_entries import PartialEntry
 from deltafold.conversation.history.tool_calls import ToolCallRequest
 from deltafold.errors.model_error import ModelError
 from deltafold.message.messages import Message, ToolCallPart
+from deltafold.models.fallback import is_as_small, moved_warning, name_of
 
 if TYPE_CHECKING:
     from deltafold._core import MessageDelta
+    from deltafold.models.base import Model
 
 _REFUSED: Final = frozenset({400, 422})
 """Statuses of a request that a provider will never accept."""
@@ -65,7 +74,15 @@ class Asking:
         self._deadline = deadline
         self._answering = answering
         client = setup.router.route(strategy).client
-        self._model = client.model if isinstance(client, ModelClient) else None
+        self._whole = client.model if isinstance(client, ModelClient) else None
+        self._chain = () if self._whole is None else self._whole.chain
+        self._place = 0
+        self._moves: list[dict[str, object]] = []
+
+    @property
+    def _model(self) -> "Model[Any] | None":
+        """The Model that answers, None for another client."""
+        return self._chain[self._place] if self._chain else None
 
     async def run(self) -> AsyncGenerator[list[AgentEvent]]:
         """Ask until the answer is in the log, and yield the events.
@@ -76,7 +93,8 @@ class Asking:
         """
         loop = self._setup.config.loop
         partial = broken_answer(self._log)
-        for attempt in range(loop.max_retries + 1):
+        attempt = 0  # at this Model
+        for number in count(1):
             continued = partial if self._continues(partial) else None
             request = await self._request(continued)
             self._setup.run_state.move(RunStatus.MODEL_RUNNING)
@@ -89,22 +107,37 @@ class Asking:
             finally:
                 error = self._ended(answer, continued)
             if error is None:
-                entry = self._append(answer, attempt + 1, is_continued=continued is not None)
+                entry = self._append(answer, number, is_continued=continued is not None)
                 yield [self._event(AgentEventKind.ANSWER, message=entry.message)]
                 return
             if self._salvaged(error):
                 yield [self._event(AgentEventKind.ANSWER, message=error.partial_message)]
                 return
             was_refused = continued is not None and error.status in _REFUSED
-            if attempt == loop.max_retries or not (error.retryable or was_refused):
+            seconds = 0.0 if was_refused else loop.wait(attempt, error.retry_after)
+            is_worth_it = attempt < loop.max_retries and (error.retryable or was_refused)
+            if is_worth_it and seconds <= loop.max_retry_seconds:
+                attempt += 1
+            elif self._moved(error):
+                attempt, seconds = 0, 0.0
+            else:
                 raise error
             partial = None if was_refused else error.partial_message
-            seconds = 0.0 if was_refused else loop.wait(attempt, error.retry_after)
-            if seconds > loop.max_retry_seconds:
-                raise error
             self._setup.run_state.move(RunStatus.PREPARING, error=str(error))
             yield [self._retry(seconds, error, partial)]
             await self._deadline.of(asyncio.sleep(seconds))
+
+    def _moved(self, error: ModelError) -> bool:
+        """Let the next Model answer after a failure, and return whether there is one."""
+        if self._whole is None or not self._whole.moves_on(error):
+            return False
+        failed = self._chain[self._place]
+        for place, model in enumerate(self._chain[self._place + 1 :], self._place + 1):
+            if not is_as_small(error, failed, model):
+                self._place = place
+                self._moves.append(moved_warning(name_of(failed), name_of(model), error))
+                return True
+        return False
 
     async def _request(self, continued: Message | None) -> LlmRequest:
         model = self._model
@@ -117,7 +150,13 @@ class Asking:
             params["continue_from"] = continued
         if self._setup.output is not None:
             params["output"] = self._setup.output
-        return self._setup.router.request(context, self._setup.tools, self._strategy, **params)
+        if self._moves:
+            params["notes"] = tuple(self._moves)
+        request = self._setup.router.request(context, self._setup.tools, self._strategy, **params)
+        if model is None or len(self._chain) == 1:
+            return request
+        invocation = invocation_of(model) if self._place else request.invocation
+        return replace(request, place=self._place, invocation=invocation)
 
     async def _context(self) -> Sequence[ContextMessage]:
         budget, model = self._setup.config.context.token_budget, self._model

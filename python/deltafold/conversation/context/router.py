@@ -24,6 +24,7 @@ from deltafold.conversation.history.projection import shared_messages
 from deltafold.errors.model_error import ModelError
 from deltafold.message import data_types
 from deltafold.message.messages import Message
+from deltafold.models.falling_streams import AsyncFallingStream
 from deltafold.streams.call_facts import cost_of_answer
 from deltafold.streams.delta_streams import AsyncDeltaStream
 
@@ -53,6 +54,8 @@ class LlmRequest:
         invocation: provider, specification and model.
         strategy: purpose of the request: a stage of the task, such as "plan" or "execute".
         params: settings for this call alone.
+        place: the place of the Model that answers alone, in `Model.chain` of the client; None lets
+            the first one answer, and those after it when it fails.
     """
 
     context: Sequence[ContextMessage]
@@ -60,6 +63,7 @@ class LlmRequest:
     invocation: ModelInvocationDescriptor
     strategy: str = "default"
     params: Mapping[str, object] = field(default_factory=FrozenMapping)
+    place: int | None = None
 
     def __post_init__(self) -> None:
         """Freeze the contents."""
@@ -94,8 +98,7 @@ class ModelClient:
     @property
     def invocation(self) -> ModelInvocationDescriptor:
         """Provider, specification and model of the request."""
-        model = self.model
-        return ModelInvocationDescriptor(model.provider_id, model.specification, model.model_id)
+        return invocation_of(self.model)
 
     def call_model(self, request: LlmRequest) -> AsyncIterable[ModelOutputDelta]:
         """Send a request; the model of the request replaces the model of the client.
@@ -109,7 +112,8 @@ class ModelClient:
             MisuseError: the request is for another provider or specification, which the history
                 would record although this client has answered.
         """
-        own, asked = self.invocation, request.invocation
+        model = self.model if request.place is None else self.model.chain[request.place]
+        own, asked = invocation_of(model), request.invocation
         if (own.provider_id, own.specification) != (asked.provider_id, asked.specification):
             raise MisuseError(
                 f"invocation: the client is for {own.provider_id} {own.specification}, not for "
@@ -119,10 +123,15 @@ class ModelClient:
         if request.invocation.model:
             params["model_id"] = request.invocation.model
         params.setdefault("repair", "auto")
-        stream: AsyncIterable[MessageDelta] = self.model.stream(
+        stream: AsyncIterable[MessageDelta] = model.stream(
             shared_messages(request.context), request.tools, **params
         )
         return stream
+
+
+def invocation_of(model: "Model[Any]") -> ModelInvocationDescriptor:
+    """Return provider, specification and model of the requests of a Model."""
+    return ModelInvocationDescriptor(model.provider_id, model.specification, model.model_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,4 +323,7 @@ class ModelOutputAccumulator:
             meta.cost_unpriced = cost.unpriced
         else:
             message = self._stream.message
-        return ModelOutputEntry.of_message(message, self._invocation, metadata)
+        invocation = self._invocation
+        if isinstance(self._stream, AsyncFallingStream) and self._stream.moved_to is not None:
+            invocation = ModelInvocationDescriptor(*self._stream.moved_to)
+        return ModelOutputEntry.of_message(message, invocation, metadata)

@@ -349,9 +349,8 @@ class ToolResultsEntry(ContextualHistoryEntry):
         """Freeze the contents."""
         super().__post_init__()
         object.__setattr__(self, "results", tuple(self.results))
-        if self.approvals:
-            records = (frozen_json(one, "approvals") for one in self.approvals)
-            object.__setattr__(self, "approvals", tuple(records))
+        approvals = tuple(frozen_json(one, "approvals") for one in self.approvals)
+        object.__setattr__(self, "approvals", approvals)
         if self.execute_error is not None:
             object.__setattr__(self, "execute_error", well_formed(self.execute_error))
 

@@ -7,10 +7,10 @@
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use deltafold::contract::{DeltaBatch as Core, DeltaKind};
+use deltafold::contract::{DeltaBatch as Core, DeltaKind, Output as _};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::types::{PyList, PyString};
 
 use crate::delta::message_delta::MessageDelta;
 use crate::support::clock::{self, Timestamp};
@@ -97,6 +97,22 @@ impl DeltaBatch {
     ) -> Option<Self> {
         let core = self.core.with_error_texts(message.into(), provider_code.map(Into::into))?;
         Some(Self { core, run_id: self.run_id.clone_ref(py), now: self.now })
+    }
+
+    /// Return a batch of deltas of one run whose numbers follow one another; `None` without a delta.
+    ///
+    /// The Python half uses it for the deltas of an answer that another one continues.
+    #[staticmethod]
+    #[pyo3(signature = (deltas, /))]
+    fn _of(py: Python<'_>, deltas: &Bound<'_, PyList>) -> PyResult<Option<Self>> {
+        let mut core = Core::default();
+        let mut batch = None;
+        for delta in deltas {
+            let delta = delta.cast::<MessageDelta>()?.get();
+            core.delta(&delta.as_core(py)?);
+            batch = Some((PyString::new(py, delta.run_id_str(py)?).unbind(), delta.now()));
+        }
+        Ok(batch.map(|(run_id, now)| Self { core, run_id, now }))
     }
 
     fn __len__(&self) -> usize {

@@ -46,6 +46,7 @@ from deltafold.conversation.context.widgets import (
     Widget,
     WidgetRenderContext,
 )
+from deltafold.conversation.history.call_table import SessionError
 from deltafold.conversation.history.context_messages import (
     ContextMessage,
     ModelInputMessage,
@@ -76,7 +77,7 @@ from deltafold.conversation.history.kinds import (
     HistoryEntryKind,
     ToolExecutionStatus,
 )
-from deltafold.conversation.history.log import Clock, ConversationLog, SessionError
+from deltafold.conversation.history.log import Clock, ConversationLog
 from deltafold.conversation.history.log_file import LogFile
 from deltafold.conversation.history.memory_store import MemoryLogStore
 from deltafold.conversation.history.projection import (

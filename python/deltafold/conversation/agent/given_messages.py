@@ -8,7 +8,7 @@ has a run of its own, since a client may have used one id for several calls.
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from uuid import uuid4
 
 from deltafold.contract.exceptions import MisuseError
@@ -50,12 +50,22 @@ def messages_given(messages: Messages, state: AgentState) -> list[Message]:
     return given
 
 
-def append_given(given: Sequence[Message], state: AgentState, answering: Answering) -> None:
-    """Append messages; calls that nobody answers any more get a result that says so."""
+def append_given(
+    given: Sequence[Message],
+    state: AgentState,
+    answering: Answering,
+    deliver: Callable[[], object],
+) -> None:
+    """Append messages; calls that nobody answers any more get a result that says so.
+
+    `deliver` appends what was sent before, when no call is open any more.
+    """
     left = deque(given)
     while left and left[0].role is Role.TOOL:  # results of calls that the conversation has
         state.log.append_message(left.popleft(), **GIVEN)
     _settle(state, answering)
+    if left:
+        deliver()
     runs: dict[str, str] = {}
     while len(left) > 1 or (left and left[0].role is Role.TOOL):
         message = left.popleft()

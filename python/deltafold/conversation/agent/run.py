@@ -21,10 +21,15 @@ from deltafold.conversation.agent.model_turn import Asking
 from deltafold.conversation.agent.observed import error_type_of, inside
 from deltafold.conversation.agent.run_events import AgentEvent, AgentEventKind, RunResult
 from deltafold.conversation.agent.run_log import (
+    SENT,
     begun_early,
+    broken_answer,
     count_run,
+    finish_of,
+    is_paused,
     last_answer,
     newest_answer,
+    undelivered,
     waiting_calls,
 )
 from deltafold.conversation.agent.run_setup import RunSetup
@@ -32,6 +37,7 @@ from deltafold.conversation.agent.tool_turn import Answering, note_decision
 from deltafold.conversation.agent.typed_output import Finishing
 from deltafold.conversation.context.run_state import ENDED, RunStatus
 from deltafold.conversation.history.entries import ModelInputEntry, ModelOutputEntry
+from deltafold.conversation.history.frozen import copied, kept_message
 from deltafold.conversation.tools.approval import Approval, Approvals
 from deltafold.conversation.tools.argument_parser import ArgumentError
 from deltafold.errors.model_error import ModelError, OutputError
@@ -53,6 +59,7 @@ class Run:
         self._state = setup.state
         self._run_state = setup.run_state
         self._turn = 0
+        self._inputs: list[Message] = []
 
     async def begun(
         self, messages: Messages, run_id: str | None
@@ -68,7 +75,7 @@ class Run:
             def prepare() -> int:
                 self._instruct()
                 self._take_early_calls()
-                append_given(given, state, answering)
+                append_given(given, state, answering, self._deliver)
                 return 0
 
             async with aclosing(self._guarded(prepare, self._step(given[-1]))) as batches:
@@ -83,7 +90,8 @@ class Run:
         claim = self._state.claim()
         try:
             Answering(self._setup, 0)  # checks the tools
-            if not any(isinstance(entry, ModelInputEntry) for entry in log.newest_first()):
+            has_input = any(isinstance(entry, ModelInputEntry) for entry in log.newest_first())
+            if not has_input and not undelivered(log):
                 raise MisuseError("the log has no input that a run could go on with")
             decisions = self._decisions(approvals)
             log.run_id = self._run_state.begin(log.run_id)
@@ -143,16 +151,15 @@ class Run:
     async def _loop(self, turns: int) -> AsyncGenerator[list[AgentEvent]]:
         """Alternate between the model and its calls until an answer has no calls."""
         self._turn = turns
+        log = self._state.log
         deadline = Deadline(self._config.loop.timeout)
         answering = Answering(self._setup, turns)
         finishing = Finishing(self._setup)
         try:
             while True:
-                answer = last_answer(self._state.log)
-                if answer is None and (answer := finishing.accepted_before()) is not None:
-                    yield self._completed(answer, finishing)
-                    return
-                calls = waiting_calls(self._state.log)
+                answer = last_answer(log)
+                calls = waiting_calls(log)
+                is_over = False
                 if calls and not (answer and finishing.is_output(answer)):
                     self._run_state.move(RunStatus.TOOL_RUNNING)
                     async with aclosing(deadline.each(answering.run(calls))) as batches:
@@ -163,23 +170,43 @@ class Run:
                         yield self._run_end("approval", pending=tuple(answering.pending))
                         return
                     self._run_state.move(RunStatus.PREPARING)
-                elif answer is not None and _finish_of(answer) is not FinishReason.PAUSE:
-                    defect = finishing.defect_of(answer)
-                    if defect is None:
-                        yield self._completed(answer, finishing)
+                else:
+                    accepted, defect = finishing.judged(answer)
+                    is_over = accepted is not None
+                    if accepted is not None and not undelivered(log):
+                        yield self._completed(accepted, finishing)
                         return
-                    yield [self._event(AgentEventKind.OUTPUT_DEFECT, defect=defect)]
+                    if defect is not None:
+                        yield [self._event(AgentEventKind.OUTPUT_DEFECT, defect=defect)]
                 if self._run_state.status is RunStatus.MODEL_RUNNING:  # the answer goes on
                     self._run_state.move(RunStatus.PREPARING)
                 self._check_limits(deadline)
                 self._turn += 1
-                yield [self._event(AgentEventKind.TURN)]
+                self._deliver(is_over=is_over)
+                yield [self._event(AgentEventKind.TURN), *self._delivered()]
                 answering = Answering(self._setup, self._turn)
                 async with aclosing(self._asking(deadline, answering).run()) as batches:
                     async for events in batches:
                         yield events
         finally:
             await answering.close()
+
+    def _deliver(self, *, is_over: bool = False) -> None:
+        """Append the messages that were sent, as inputs, unless the next request goes on a text."""
+        answer = last_answer(self._state.log)
+        if broken_answer(self._state.log) or (answer and is_paused(answer)):
+            return
+        for sent in undelivered(self._state.log):
+            said = kept_message(sent)
+            if said is not None and (is_over or sent.when == "next_turn"):
+                entry = ModelInputEntry.of_message(said, {SENT: str(sent.id)})
+                self._state.append_model_input(entry)
+                self._inputs.append(said)
+
+    def _delivered(self) -> list[AgentEvent]:
+        """Return the events of the messages that were delivered since the last call."""
+        inputs, self._inputs = self._inputs, []
+        return [self._event(AgentEventKind.INPUT, message=copied(said)) for said in inputs]
 
     def _completed(self, answer: ModelOutputEntry, finishing: Finishing) -> list[AgentEvent]:
         self._run_state.move(RunStatus.COMPLETED)
@@ -267,13 +294,8 @@ class Run:
         return [self._event(AgentEventKind.RUN_END, run=result)]
 
 
-def _finish_of(answer: ModelOutputEntry) -> str | None:
-    message = answer.message
-    return None if message is None else message.meta.finish_reason
-
-
 def _reason_of(answer: ModelOutputEntry) -> str:
     """Return "answered", or the finish reason of an answer that is not whole."""
-    finish = _finish_of(answer)
+    finish = finish_of(answer)
     is_whole = finish in {None, FinishReason.STOP, FinishReason.TOOL_CALLS}
     return "answered" if is_whole else str(finish)

@@ -43,6 +43,7 @@ class AgentEventKind(StrEnum):
     TOOL_START = "tool_start"
     PROGRESS = "progress"
     TOOL_END = "tool_end"
+    INPUT = "input"
     OUTPUT_DEFECT = "output_defect"
     RUN_END = "run_end"
 
@@ -64,7 +65,8 @@ class AgentEvent:
         seconds: seconds until the next request (retry).
         error: the failure (retry).
         continues: whether the next request asks for the rest of the answer alone (retry).
-        message: the whole answer (answer); everything that was received (retry).
+        message: the whole answer (answer); everything that was received (retry); a message that was
+            sent to the conversation, and is delivered now (input).
         call: the call (approval, tool_start, progress, tool_end).
         progress: the value that the tool has yielded (progress).
         make_message: makes the `ProgressMessage` of the value (progress).

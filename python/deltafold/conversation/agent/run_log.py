@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
+from deltafold.contract.kinds import FinishReason
 from deltafold.conversation.context.run_state import RunState
 from deltafold.conversation.history.entries import (
     HistoryEntry,
@@ -19,7 +20,7 @@ from deltafold.conversation.history.entries import (
 from deltafold.conversation.history.frozen import kept_message
 from deltafold.conversation.history.kinds import CallStage
 from deltafold.conversation.history.log import ConversationLog
-from deltafold.conversation.history.run_entries import CallEntry, PartialEntry
+from deltafold.conversation.history.run_entries import CallEntry, PartialEntry, SentEntry
 from deltafold.conversation.history.tool_calls import HistoryToolCallResult, ToolCallRequest
 from deltafold.message.messages import Message
 from deltafold.models.continuation import is_continued
@@ -27,6 +28,9 @@ from deltafold.models.continuation import is_continued
 GIVEN: Final[Mapping[str, object]] = MappingProxyType({"given": True})
 """Metadata of messages that the caller brought to a run: their calls never run."""
 
+
+SENT: Final = "sent"
+"""Member of the metadata of an input: the id of the entry of the message that it delivers."""
 
 _DECISIONS: Final = frozenset({CallStage.APPROVED, CallStage.REJECTED})
 
@@ -117,6 +121,31 @@ def begun_early(log: ConversationLog) -> list[ToolCallRequest]:
         if isinstance(entry, CallEntry) and entry.call is not None:
             begun.append(entry.call)
     return begun[::-1]
+
+
+def finish_of(answer: ModelOutputEntry) -> str | None:
+    """Return the finish reason of an answer, None if it is not known."""
+    message = answer.message
+    return None if message is None else message.meta.finish_reason
+
+
+def is_paused(answer: ModelOutputEntry) -> bool:
+    """Return whether the next request lets the answer go on."""
+    return finish_of(answer) == FinishReason.PAUSE
+
+
+def undelivered(log: ConversationLog) -> list[SentEntry]:
+    """Return the messages that were sent and that no input has delivered, oldest first."""
+    delivered: set[object] = set()
+    waiting: list[SentEntry] = []
+    for entry in log.newest_first():
+        if isinstance(entry, ResetEntry):
+            break
+        if isinstance(entry, ModelInputEntry):
+            delivered.add(entry.metadata.get(SENT))
+        elif isinstance(entry, SentEntry) and str(entry.id) not in delivered:
+            waiting.append(entry)
+    return waiting[::-1]
 
 
 def broken_answer(log: ConversationLog) -> Message | None:

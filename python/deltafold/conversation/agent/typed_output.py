@@ -8,7 +8,7 @@ Laws: an output is validated once. A refusal and a cut answer are not asked for 
 
 from typing import Any, Final
 
-from deltafold.conversation.agent.run_log import is_given, newest_answer, open_calls
+from deltafold.conversation.agent.run_log import is_given, is_paused, newest_answer, open_calls
 from deltafold.conversation.agent.run_setup import RunSetup
 from deltafold.conversation.agent.tool_turn import told
 from deltafold.conversation.history.entries import (
@@ -45,6 +45,24 @@ class Finishing:
         """Return whether an answer has no calls of other tools than the output's."""
         calls = answer.tool_calls
         return not calls or all(self._setup.is_output_call(call.tool_name) for call in calls)
+
+    def judged(
+        self, answer: ModelOutputEntry | None
+    ) -> tuple[ModelOutputEntry | None, OutputError | None]:
+        """Return the answer with which the run would end, and what the model has to mend.
+
+        Args:
+            answer: the last answer, None if something was said after it.
+
+        Raises:
+            OutputError: as for `defect_of`.
+        """
+        if answer is None:
+            return self.accepted_before(), None
+        if is_paused(answer):
+            return None, None
+        defect = self.defect_of(answer)
+        return (answer if defect is None else None), defect
 
     def accepted_before(self) -> ModelOutputEntry | None:
         """Return the answer whose output an earlier part of the run has accepted by a result."""

@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from deltafold.contract.exceptions import DeltafoldError
 from deltafold.contract.short_repr import ShortRepr
 from deltafold.contract.usage import Usage, sum_of_usage
+from deltafold.conversation.history.log import ConversationLog
 
 
 class RunStatus(StrEnum):
@@ -193,15 +194,16 @@ class RunClaim:
     The generator of a run has it, so that a run that was dropped leaves no claim behind.
 
     Args:
-        conversation: what the logs of one conversation have in common.
+        log: the log of the conversation that the run writes to.
         run_state: the state of the conversation's last run.
 
     Raises:
         IllegalTransitionError: another run has the conversation.
     """
 
-    def __init__(self, conversation: Hashable, run_state: RunState) -> None:
-        self._conversation = conversation
+    def __init__(self, log: ConversationLog, run_state: RunState) -> None:
+        self.log = log
+        self._conversation = conversation = log.identity
         with _LOCK:
             if conversation in _CLAIMS:
                 raise IllegalTransitionError(
@@ -217,6 +219,12 @@ class RunClaim:
         with _LOCK:
             if _CLAIMS.get(self._conversation) is self:
                 del _CLAIMS[self._conversation]
+
+
+def log_of_run(log: ConversationLog) -> ConversationLog:
+    """Return the log that a run on the same conversation writes to, else this one."""
+    claim = _CLAIMS.get(log.identity)
+    return log if claim is None else claim.log
 
 
 _LOCK: Final = threading.RLock()  # the end of a dropped run may come within it

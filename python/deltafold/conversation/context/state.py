@@ -11,12 +11,12 @@ Source: docs/blueprint.md#agent-state.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Final, Self
+from typing import Final, Self, get_args
 from uuid import UUID
 
 from deltafold.contract.exceptions import MisuseError
 from deltafold.contract.names import RequestProtocol
-from deltafold.conversation.context.run_state import RunClaim, RunState
+from deltafold.conversation.context.run_state import RunClaim, RunState, log_of_run
 from deltafold.conversation.context.widgets import (
     MemoryNotebookWidget,
     RestorableWidget,
@@ -47,6 +47,7 @@ from deltafold.conversation.history.projection import (
     to_messages,
     visible,
 )
+from deltafold.conversation.history.run_entries import SentEntry, When
 from deltafold.conversation.history.sections import (
     LIVE_SCREEN,
     LevelOfDetail,
@@ -56,7 +57,7 @@ from deltafold.conversation.history.tool_calls import HistoryToolCallResult, Too
 from deltafold.conversation.tools.tools import Conversation, Tool
 from deltafold.dialects.repairs.problems import Report
 from deltafold.dialects.repairs.repair import RepairPolicy, repair
-from deltafold.message.messages import Message
+from deltafold.message.messages import Message, Role
 
 DEFAULT_INSTRUCTION: Final = "You are a helpful assistant."
 LIVE_SCREEN_HEADING: Final = "# [Live Screen]"
@@ -129,7 +130,32 @@ class AgentState(Conversation):
         Raises:
             IllegalTransitionError: a run is under way on this conversation.
         """
-        return RunClaim(self._log.identity, self.run_state)
+        return RunClaim(self._log, self.run_state)
+
+    def send(self, message: str | Message, when: When = "next_turn") -> None:
+        """Send a message of the user to the run that is under way, or to the next one.
+
+        It is in the log when this returns, so that a resumed run delivers it too. Any thread may
+        send, and so may a tool.
+
+        >>> state.send("Only in Brest, please.")
+
+        Args:
+            message: the text, or a message of the user.
+            when: "next_turn" delivers it with the next request, after the results of calls that are
+                under way; a run that would end goes on. "idle" delivers it when the run would end,
+                which then goes on.
+
+        Raises:
+            MisuseError: the message is not one of the user, or `when` is neither.
+            StoreConflictError: another process has continued the conversation.
+        """
+        said = Message.user(message) if isinstance(message, str) else message
+        if said.role is not Role.USER:
+            raise MisuseError(f"message: only the user sends, not the {said.role.value}")
+        if when not in get_args(When):
+            raise MisuseError(f'when must be "next_turn" or "idle", not {when!r}')
+        log_of_run(self._log).append(SentEntry(message=said, when=when))
 
     @property
     def system_instruction(self) -> str:

@@ -21,6 +21,7 @@ class HistoryEntryKind(StrEnum):
     COMPACTION = "compaction"
     CALL = "call"
     PARTIAL = "partial"
+    SENT = "sent"
     RESET = "reset"
     STORED = "stored"
 

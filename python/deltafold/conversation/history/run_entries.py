@@ -1,10 +1,10 @@
-"""Entries of a run: the stages of its calls, and answers that broke off.
+"""Entries of a run: the stages of its calls, answers that broke off, messages that were sent to it.
 
 An interrupted run continues from them; no model is shown them.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal, TypeAlias
 
 from deltafold.conversation.history.entries import HistoryEntry
 from deltafold.conversation.history.fields import JsonMapping, KeptMessage
@@ -81,3 +81,26 @@ class PartialEntry(HistoryEntry):
 
     message: KeptMessage | None = KEPT_MESSAGE
     error: str
+
+
+When: TypeAlias = Literal["next_turn", "idle"]
+"""When a message that was sent to a conversation is delivered."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SentEntry(HistoryEntry):
+    """A message that waits to be delivered; the input that delivers it names it in its metadata.
+
+    >>> SentEntry(message=deltafold.Message.user("Stop."), when="idle").message.text
+    'Stop.'
+
+    Attributes:
+        message: the message.
+        when: "next_turn" delivers it with the next request, "idle" when the run would end.
+    """
+
+    kind: ClassVar[HistoryEntryKind] = HistoryEntryKind.SENT
+    message_role: ClassVar[Role | None] = Role.USER
+
+    message: KeptMessage | None = KEPT_MESSAGE
+    when: When = "next_turn"

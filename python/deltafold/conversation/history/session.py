@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Self
 
 from deltafold.contract.names import RequestProtocol
+from deltafold.conversation.history.call_table import SessionError
 from deltafold.conversation.history.entries import HistoryEntry, StoredEntry
-from deltafold.conversation.history.log import Clock, ConversationLog, SessionError
+from deltafold.conversation.history.log import Clock, ConversationLog
 from deltafold.conversation.history.projection import recorded_messages
 from deltafold.dialects.repairs.problems import Report
 from deltafold.dialects.repairs.repair import RepairPolicy, repair

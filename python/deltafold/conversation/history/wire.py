@@ -24,7 +24,7 @@ from deltafold.conversation.history.entries import (
 )
 from deltafold.conversation.history.fields import adapter_of
 from deltafold.conversation.history.kinds import HistoryEntryKind
-from deltafold.conversation.history.run_entries import CallEntry, PartialEntry
+from deltafold.conversation.history.run_entries import CallEntry, PartialEntry, SentEntry
 from deltafold.message.messages import Message
 
 CLASSES: Final[Mapping[HistoryEntryKind, type[HistoryEntry]]] = {
@@ -38,6 +38,7 @@ CLASSES: Final[Mapping[HistoryEntryKind, type[HistoryEntry]]] = {
         CompactionEntry,
         CallEntry,
         PartialEntry,
+        SentEntry,
         ResetEntry,
         StoredEntry,
     )

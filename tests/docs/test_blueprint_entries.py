@@ -37,6 +37,7 @@ from deltafold.conversation import (
     PartialEntry,
     ResetEntry,
     Section,
+    SentEntry,
     StoredEntry,
     SystemInstructionMessage,
     SystemMessage,
@@ -100,6 +101,7 @@ ONE_OF_EACH: dict[HistoryEntryKind, HistoryEntry] = {
     HistoryEntryKind.COMPACTION: CompactionEntry(summary="s", covers=[QUESTION.id]),
     HistoryEntryKind.CALL: CallEntry(tool_call_id="c1", stage=CallStage.ENDED, result=result()),
     HistoryEntryKind.PARTIAL: PartialEntry(message=Message.assistant("Half an"), error="cut"),
+    HistoryEntryKind.SENT: SentEntry(message=Message.user("Stop."), when="idle"),
     HistoryEntryKind.RESET: ResetEntry(),
     HistoryEntryKind.STORED: StoredEntry(data={"a": 1}),
 }

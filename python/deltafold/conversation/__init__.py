@@ -89,7 +89,7 @@ from deltafold.conversation.history.projection import (
     to_messages,
 )
 from deltafold.conversation.history.rows import LOG_VERSION, LogParent
-from deltafold.conversation.history.run_entries import CallEntry, PartialEntry
+from deltafold.conversation.history.run_entries import CallEntry, PartialEntry, SentEntry
 from deltafold.conversation.history.sections import (
     LIVE_SCREEN,
     LevelOfDetail,
@@ -184,6 +184,7 @@ __all__ = [
     "RunStatus",
     "SQLiteStore",
     "Section",
+    "SentEntry",
     "Session",
     "SessionError",
     "ShownInput",

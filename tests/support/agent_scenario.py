@@ -6,7 +6,8 @@ happen once in each conversation, whose name is the first segment of the path.
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
@@ -21,7 +22,9 @@ from deltafold.conversation import (
     ProviderRouter,
     RunResult,
     RunStatus,
+    SQLiteStore,
     Tool,
+    ToolCallRequest,
 )
 from deltafold.testing import Recording, ReplayServer, Request, answer
 from talks import Talk
@@ -31,6 +34,7 @@ PIXEL = (
     "DwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
 )
 QUESTION = "When can we sail from Brest?"
+NOTE = "The harbour says"
 BEGINNING = ("The boat ", "is booked. ")
 REST = ("One more ", "look.")
 
@@ -109,19 +113,26 @@ def _count_of_results(messages: Iterable[dict[str, Any]]) -> int:
 class Harbour:
     """The tools. Each appends its effect to a file."""
 
-    def __init__(self, effects: Path | None = None, *, pause: float = 0.0) -> None:
+    def __init__(
+        self, effects: Path | None = None, *, pause: float = 0.0, sends: bool = False
+    ) -> None:
         self._effects = effects
         self._pause = pause
+        self._sends = sends
 
     async def chart(self, place: str) -> list[object]:
         """Draw the chart of a place."""
         await self._do("chart")
         return [f"The chart of {place}:", ImagePart(mime_type="image/png", data=PIXEL)]
 
-    async def tides(self, place: str) -> AsyncIterator[str]:
+    async def tides(
+        self, place: str, state: AgentState, call: ToolCallRequest
+    ) -> AsyncIterator[str]:
         """Look up the tides of a place."""
         yield f"asking {place}"
         await self._do("tides")
+        if self._sends:
+            state.send(f"{NOTE} {call.tool_call_id}")
         yield "high tide at 17:42"
 
     async def book(self, place: str, hour: int) -> dict[str, object]:
@@ -176,10 +187,26 @@ def go_on(agent: Talk[None]) -> RunResult:
     return agent.resume_sync()
 
 
-def run_in_process(url: str, path: str, conversation: str, pause: float) -> bool:
-    """Go on with a run whose log is a file; return whether it has ended."""
-    with LogFile(path) as log:
-        harbour = Harbour(Path(f"{path}.effects"), pause=pause)
+@contextmanager
+def opened(path: Path, conversation: str) -> Iterator[ConversationLog]:
+    """Open the log of a conversation: a file of its own, or a session of a store."""
+    if path.suffix == ".db":
+        with SQLiteStore(path) as store:
+            yield ConversationLog(conversation, store=store)
+    else:
+        with LogFile(path / f"{conversation}.jsonl") as log:
+            yield log
+
+
+def effects_of(path: Path, conversation: str) -> Path:
+    """Return the file of the effects of a conversation's tools."""
+    return path.with_name(f"{conversation}.effects")
+
+
+def run_in_process(url: str, path: Path, conversation: str, pause: float) -> bool:
+    """Go on with a run whose log is on the disk; return whether it has ended."""
+    with opened(path, conversation) as log:
+        harbour = Harbour(effects_of(path, conversation), pause=pause, sends=True)
         result = go_on(agent_of(url, log, harbour, conversation))
         return result.status is not RunStatus.AWAITING_HUMAN
 

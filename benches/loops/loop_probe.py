@@ -100,9 +100,11 @@ async def deltafold(options: Options) -> Result:
     )
     result: Result = {"progress": []}
     async with OpenAIChatModel({"model_id": MODEL}, base_url=options["url"], api_key="k") as model:
-        agent = Agent(AgentConfig.model_validate(config), [tool], model=model, state=state)
+        agent = Agent(AgentConfig.model_validate(config), [tool], model=model)
         agreed = {"call_1": True} if options.get("approve") == "resume" else None
-        events = agent.stream_resumed(agreed) if again else agent.stream(QUESTION)
+        events = (
+            agent.stream_resumed(state, agreed) if again else agent.stream(QUESTION, state=state)
+        )
         async for event in events:
             if event.kind == "progress":
                 result["progress"].append(event.progress)

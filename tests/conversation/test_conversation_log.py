@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import logging
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -426,3 +427,29 @@ def test_a_summary_takes_the_place_of_the_entries_that_it_covers() -> None:
         state.append_compaction("again", covered)
     with pytest.raises(ValueError, match="must have a summary"):
         state.append_compaction(" ", [state.history[-2].id])
+
+
+def test_the_change_of_a_widget_of_a_state_cannot_be_appended_past_it() -> None:
+    state = AgentState(widgets=[MemoryNotebookWidget()])
+    state.update_memory_notebook("real")
+    outside = WidgetEntry(widget="memory_notebook", change="x", source="outside", state="other")
+    with pytest.raises(SessionError, match="does not change the widget: call its tool"):
+        state.log.append(outside)
+    restored = AgentState(ConversationLog.from_json(state.log.to_json()), [MemoryNotebookWidget()])
+    assert state.memory_notebook_snapshot == restored.memory_notebook_snapshot == "real"
+    # Nothing differs from an entry of a widget that no state has.
+    assert ConversationLog().append(outside).state == "other"
+
+
+def test_appends_are_debug_lines_without_content(caplog: pytest.LogCaptureFixture) -> None:
+    state = AgentState()
+    with caplog.at_level(logging.DEBUG, "deltafold"):
+        entry = state.log.append_message(Message.user("a secret"))
+        state.set_system_instruction("a secret")
+        state.reset()
+        ConversationLog.from_json(state.log.to_json())
+    lines = [record.getMessage() for record in caplog.records]
+    assert [line.split()[3] for line in lines] == ["model_input", "instruction", "reset"]
+    assert lines[0].endswith(str(entry.id))
+    assert "secret" not in caplog.text
+    assert {record.levelname for record in caplog.records} == {"DEBUG"}

@@ -25,6 +25,7 @@ from deltafold.conversation import (
 )
 from deltafold.dialects import dialect_of
 from deltafold.testing import Recording, ReplayServer
+from talks import Talk
 from wires import claude, event
 
 MODEL = "claude-opus-4-8"
@@ -280,7 +281,7 @@ def test_an_agent_sends_no_tool_of_a_turn_that_it_left() -> None:
             Recording.of_events(claude("Done.")),
         )
         model = AnthropicModel({"model_id": MODEL}, base_url=server.url, api_key="k")
-        agent = Agent({"loop": {"max_turns": 1}}, model=model)
+        agent = Talk(Agent({"loop": {"max_turns": 1}}, model=model))
         agent.run_sync("Search.")
         result = agent.run_sync("Go on.")
         bodies: list[Any] = [request.json() for request in server.requests]

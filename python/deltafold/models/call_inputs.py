@@ -54,6 +54,9 @@ _OF_BLOCKS: Final = frozenset(
 )
 """Types of blocks of the Messages API that the Chat form has not."""
 
+ERROR_TEXT: Final = "errorText"
+"""Member of the metadata of a failed call's message: the text of the failure, its last part."""
+
 _MARKS: Final = frozenset({"cache_control", "citations"})
 """Members of a text block that the Chat form has not."""
 
@@ -187,7 +190,8 @@ def conversation_of(
 ) -> list[Message]:
     """Return one list of messages, the system prompt first.
 
-    The message of a failed call (`meta.is_api_error_message`) is left out: no model has said it.
+    The text of a failure in the message of a failed call is left out: no model has said it. What
+    the provider sent before it failed stays.
 
     Raises:
         ValueError: an item is not a message; the error names its place.
@@ -199,7 +203,8 @@ def conversation_of(
     else:
         conversation = _messages(messages)
     if any(_is_failure(message) for message in conversation):
-        conversation = [message for message in conversation if not _is_failure(message)]
+        said = (_without_failure(one) if _is_failure(one) else one for one in conversation)
+        conversation = [message for message in said if message is not None]
     if system_content is not None:
         if isinstance(system_content, str):
             raise MisuseError(
@@ -217,6 +222,20 @@ def conversation_of(
 
 def _is_failure(message: Message) -> bool:
     return message.role is Role.ASSISTANT and message.meta.is_api_error_message
+
+
+def _without_failure(message: Message) -> Message | None:
+    """Return what the provider sent of an answer that failed, None if it sent nothing."""
+    meta = message.meta
+    text = (meta.model_extra or {}).get(ERROR_TEXT)
+    if text is None:
+        # A folded answer has an id, and no text of the failure; others were written as failures.
+        return message if meta.response_id is not None else None
+    last = message.parts[-1] if message.parts else None
+    if not isinstance(last, TextPart) or last.text != text:
+        return message
+    kept = message.parts[:-1]
+    return message.model_copy(update={"parts": kept}) if kept else None
 
 
 def _messages(given: Iterable[object]) -> list[Message]:

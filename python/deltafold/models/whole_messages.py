@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, Unpack, overloa
 from deltafold.contract.exceptions import MisuseError
 from deltafold.errors.model_error import ModelError
 from deltafold.message.messages import Message, Role, TextPart
-from deltafold.models.call_inputs import CallArguments, Messages, Tools
+from deltafold.models.call_inputs import ERROR_TEXT, CallArguments, Messages, Tools
 from deltafold.models.prepared import Prepared
 from deltafold.streams.delta_streams import AsyncDeltaStream, DeltaStream
 from deltafold.streams.events import StreamEvent
@@ -320,6 +320,8 @@ def _message_of(error: ModelError, on_error: OnError) -> Message:
     if on_error == "raise":
         raise error
     message = error.partial_message or Message(role=Role.ASSISTANT, parts=[])
-    message.parts = [*message.parts, TextPart(text=str(error))]
+    text = str(error)
+    message.parts = [*message.parts, TextPart(text=text)]
     message.meta.is_api_error_message = True
+    setattr(message.meta, ERROR_TEXT, text)
     return message

@@ -19,8 +19,11 @@ from deltafold.conversation import (
     IllegalTransitionError,
     InstructionEntry,
     LogFile,
+    MemoryLogStore,
     RunState,
     RunStatus,
+    SQLiteStore,
+    Store,
     ToolCallRequest,
 )
 from deltafold.testing import Recording, answer
@@ -278,6 +281,26 @@ def test_a_second_run_on_a_conversation_is_refused_and_the_first_loses_nothing()
 
     with AnsweringServer(calls_first("slow")) as server:
         asyncio.run(main())
+
+
+def test_a_second_run_on_a_session_of_one_store_is_refused(tmp_path: Path) -> None:
+    def state_of(store: Store) -> AgentState:
+        return AgentState(ConversationLog("ann", store=store))
+
+    path = tmp_path / "all.db"
+    memory = MemoryLogStore()
+    with AnsweringServer(echo) as server, SQLiteStore(path) as one, SQLiteStore(path) as other:
+        agent = Agent({}, model=server.model())
+        for first, second in ((memory, memory), (one, one), (one, other)):
+            state = state_of(first)
+            events: Any = agent.stream_sync("one", state=state)
+            next(events)
+            begun = len(state.log.entries)
+            with pytest.raises(IllegalTransitionError):
+                agent.run_sync("two", state=state_of(second))
+            assert len(state_of(second).log.entries) == begun
+            assert list(events)[-1].run.text == "to one"
+            assert agent.run_sync("two", state=state_of(second)).text == "to two"
 
 
 @pytest.mark.parametrize("is_async", [True, False])

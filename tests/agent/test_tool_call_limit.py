@@ -16,6 +16,7 @@ from deltafold.conversation import (
     ConversationLog,
     RunResult,
     RunStatus,
+    ToolCallRequest,
     ToolExecutionStatus,
     ToolResultsEntry,
 )
@@ -30,6 +31,11 @@ def calls(*numbers: int, name: str = "tide") -> bytes:
 
 
 DONE: Final = gpt("Done.")
+
+
+def agree(_tool: Tool, _call: ToolCallRequest) -> bool:
+    """Approve every call."""
+    return True
 
 
 class Tides:
@@ -65,7 +71,7 @@ def agent_of(server: ReplayServer, tides: Tides, limit: int | None, **options: A
     config = {"loop": loop, **options.pop("config", {})}
     careful = Tool.from_function(tides.careful, requires_approval=True)
     tools: list[Any] = [tides.tide, careful]
-    options.setdefault("approve", lambda *_: True)
+    options.setdefault("approve", agree)
     return Agent(config, tools, model=CHAT.model(server), **options)
 
 
@@ -169,8 +175,13 @@ def test_calls_that_wait_for_an_approval_count(
 def test_calls_that_did_not_begin_are_not_counted(server: ReplayServer, tides: Tides) -> None:
     wrong = gpt(("c8", "tide", {}), ("c9", "nothing", {}))
     play(server, wrong, calls(0, name="careful"), calls(1, 2), DONE)
-    answers = iter([Approval(False), True])
-    agent = agent_of(server, tides, 2, approve=lambda *_: next(answers))
+    answers = iter([Approval(False), Approval(True)])
+
+    def decide(_tool: Tool, _call: ToolCallRequest) -> Approval:
+        """Approve all but the first call."""
+        return next(answers)
+
+    agent = agent_of(server, tides, 2, approve=decide)
     result = agent.run_sync("When?")
     assert result.reason == "answered"
     assert tides.places == ["1", "2"]

@@ -135,7 +135,11 @@ class SmallBindingServer(BindingServer):
         return super().refusal_of(body, request)
 
 
-@pytest.mark.parametrize("compact", [None, lambda found: f"{len(found)} messages about tides"])
+def shortened(messages: Sequence[Message]) -> str:
+    return f"{len(messages)} messages about tides"
+
+
+@pytest.mark.parametrize("compact", [None, shortened])
 def test_a_context_that_was_too_long_takes_the_bound_thinking_along(compact: Any) -> None:  # noqa: ANN401 - a function
     with SmallBindingServer(script(40)) as server:
         config = {"context": {"on_overflow": "compact"}}

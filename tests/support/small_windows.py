@@ -51,7 +51,7 @@ CHAT: Final = Provider(
     "/v1",
     Recording.error(400, {"error": {"message": _LONG, "code": "context_length_exceeded"}}),
 )
-_FAILED: Final = {
+_FAILED: Final[dict[str, Any]] = {
     "type": "response.failed",
     "sequence_number": 1,
     "response": {

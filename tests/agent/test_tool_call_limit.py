@@ -7,7 +7,8 @@ from typing import Any, Final
 import pytest
 from pydantic import BaseModel
 
-from deltafold import Agent, Tool
+from binding_server import BindingServer
+from deltafold import Agent, AnthropicModel, Tool
 from deltafold.conversation import (
     AgentState,
     Approval,
@@ -241,3 +242,27 @@ def test_the_next_run_keeps_the_results_of_early_calls(server: ReplayServer, tid
 def test_a_limit_is_a_positive_number(server: ReplayServer, tides: Tides, limit: Any) -> None:  # noqa: ANN401 - a wrong value
     with pytest.raises(ValueError, match="max_tool_calls"):
         agent_of(server, tides, limit)
+
+
+def test_calls_that_the_provider_runs_are_not_counted(tides: Tides) -> None:
+    searches = [
+        {
+            "type": "server_tool_use",
+            "id": f"srvtoolu_{number}",
+            "name": "web_search",
+            "input": {"query": "tides"},
+        }
+        for number in range(3)
+    ]
+    found = [
+        {"type": "web_search_tool_result", "tool_use_id": one["id"], "content": []}
+        for one in searches
+    ]
+    asked = {"type": "tool_use", "id": "toolu_1", "name": "tide", "input": {"place": "Brest"}}
+    script = [[*searches, *found, asked], [{"type": "text", "text": "At 17:42."}]]
+    with BindingServer(script) as server:
+        model = AnthropicModel({"model_id": "m"}, base_url=server.url, api_key="k")
+        agent = Agent({"loop": {"max_tool_calls": 1}}, [tides.tide], model=model)
+        assert agent.run_sync("When?").text == "At 17:42."
+    assert server.refusals == []
+    assert tides.places == ["Brest"]

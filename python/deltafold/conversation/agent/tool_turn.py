@@ -10,6 +10,7 @@ tool is repeatable; its result states the interruption. No task outlives `close`
 import asyncio
 import inspect
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from deltafold.conversation.agent.deadline import LimitReachedError
@@ -75,7 +76,6 @@ class Answering:
         self._early: set[str] = set()
         self._begun: set[str] = set()
         self._stages: dict[str, Stages] = {}
-        self._begun_before: set[str] | None = None
         self._executor = ToolExecutor(
             setup.tools,
             approve=self._decided,
@@ -94,7 +94,8 @@ class Answering:
         """Start a call whose answer has not ended, unless it needs an approval."""
         tool = self._tools.get(call.tool_name)
         is_free = tool is not None and not tool.requires_approval and call.parse_error is None
-        if is_free and not self._exceeds([call]):
+        limit = self._setup.config.loop.max_tool_calls
+        if is_free and (limit is None or len(self._earlier) + len(self._tasks) < limit):
             self._early.add(call.tool_call_id)
             self._start(call)
 
@@ -154,20 +155,23 @@ class Answering:
                 self._start(call)
         return results
 
+    @cached_property
+    def _earlier(self) -> set[str]:
+        """Ids of the calls that the run has begun before those of this answer."""
+        return begun_calls(self._state.log)
+
     def _exceeds(self, calls: Iterable[ToolCallRequest]) -> bool:
         """Return whether the run has too many calls when these ones begin too."""
         limit = self._setup.config.loop.max_tool_calls
         if limit is None:
             return False
-        if self._begun_before is None:
-            self._begun_before = begun_calls(self._state.log)
         stages = stages_of(self._state.log)
         beginning = {
             call.tool_call_id
             for call in calls
             if self._known(call, stages.get(call.tool_call_id, Stages())) is None
         }
-        return len(self._begun_before | self._tasks.keys() | beginning) > limit
+        return len(self._earlier | self._tasks.keys() | beginning) > limit
 
     def settle(self, calls: Sequence[ToolCallRequest]) -> None:
         """Append results of calls that are not run any more."""

@@ -7,7 +7,7 @@ from typing import Any, Final
 import pytest
 from pydantic import BaseModel
 
-from binding_server import BindingServer
+from binding_server import BindingServer, Block
 from deltafold import Agent, AnthropicModel, Tool
 from deltafold.conversation import (
     AgentState,
@@ -245,7 +245,7 @@ def test_a_limit_is_a_positive_number(server: ReplayServer, tides: Tides, limit:
 
 
 def test_calls_that_the_provider_runs_are_not_counted(tides: Tides) -> None:
-    searches = [
+    searches: list[Block] = [
         {
             "type": "server_tool_use",
             "id": f"srvtoolu_{number}",
@@ -254,12 +254,20 @@ def test_calls_that_the_provider_runs_are_not_counted(tides: Tides) -> None:
         }
         for number in range(3)
     ]
-    found = [
+    found: list[Block] = [
         {"type": "web_search_tool_result", "tool_use_id": one["id"], "content": []}
         for one in searches
     ]
-    asked = {"type": "tool_use", "id": "toolu_1", "name": "tide", "input": {"place": "Brest"}}
-    script = [[*searches, *found, asked], [{"type": "text", "text": "At 17:42."}]]
+    asked: Block = {
+        "type": "tool_use",
+        "id": "toolu_1",
+        "name": "tide",
+        "input": {"place": "Brest"},
+    }
+    script: list[list[Block]] = [
+        [*searches, *found, asked],
+        [{"type": "text", "text": "At 17:42."}],
+    ]
     with BindingServer(script) as server:
         model = AnthropicModel({"model_id": "m"}, base_url=server.url, api_key="k")
         agent = Agent({"loop": {"max_tool_calls": 1}}, [tides.tide], model=model)

@@ -14,6 +14,7 @@ import pytest
 from binding_server import BindingServer, Block, thinking_in
 from deltafold import AnthropicModel, Message
 from deltafold.conversation import Agent, AgentState, ConversationLog, MemoryNotebookWidget
+from deltafold.testing.playlist import Request
 from talks import Talk
 
 MODEL: Final = "claude-fable-5-1"
@@ -120,6 +121,34 @@ def test_a_budget_cuts_seldom_and_takes_the_bound_thinking_along(budget: int) ->
     since = answers[last : len(server.bodies) - 1]
     made = sum(one["type"] == "thinking" for answer in since for one in answer)
     assert len(thinking_in(server.bodies[-1])) >= made
+
+
+class SmallBindingServer(BindingServer):
+    """A BindingServer whose model has a small window."""
+
+    limit = 20_000
+
+    def refusal_of(self, body: Block, request: Request) -> str | None:
+        """Refuse long requests too."""
+        if len(request.body) > self.limit:
+            return f"prompt is too long: {len(request.body)} tokens > {self.limit} maximum"
+        return super().refusal_of(body, request)
+
+
+def shortened(messages: Sequence[Message]) -> str:
+    return f"{len(messages)} messages about tides"
+
+
+@pytest.mark.parametrize("compact", [None, shortened])
+def test_a_context_that_was_too_long_takes_the_bound_thinking_along(compact: Any) -> None:  # noqa: ANN401 - a function
+    with SmallBindingServer(script(40)) as server:
+        config = {"context": {"on_overflow": "compact"}}
+        run(server, 40, is_sync=True, config=config, compact=compact)
+    assert len(server.refusals) == 1
+    assert "too long" in server.refusals[0]
+    cuts = [not is_prefix(before, after) for before, after in pairwise(server.bodies)]
+    assert 0 < sum(cuts) <= len(cuts) / 3, sum(cuts)
+    assert thinking_in(server.bodies[-1])
 
 
 def test_a_summary_takes_the_bound_thinking_along() -> None:

@@ -32,12 +32,12 @@ def test_the_examples_run(
         typed = answer("openai-responses", '{"place": "Brest", "hour": 17}')
         server.queue(call, done, done, done)
         server.queue(done, done)  # the conversation of a user
-        server.queue(call, done, done, done, call, done, done, typed)
+        server.queue(call, done, done, done, done, call, done, done, typed)
         run_all()
         bodies = [json.loads(asked.body) for asked in server.requests]
-    assert len(EXAMPLES) == 8
+    assert len(EXAMPLES) == 9
     assert [[tool["name"] for tool in body["tools"]] for body in bodies] == [
-        *[["tide"]] * 12,
+        *[["tide"]] * 13,
         ["tide", "memory_notebook_replace"],
         ["tide"],
     ]

@@ -5,6 +5,7 @@ In: the conversation and a router.  Out: events while the answer arrives; the an
 Laws: everything that was received is in the log before the next request. An answer that broke off
 is continued where its provider can do that, and asked again elsewhere. A failure that is not
 retryable, or the last retry, lets the next Model of `Model.with_fallback` answer, or ends the run.
+A context that is too long is compacted before that, once for each answer, if the settings say so.
 """
 
 import asyncio
@@ -15,14 +16,15 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
-from deltafold.contract.kinds import DeltaKind
+from deltafold.contract.kinds import DeltaKind, ErrorCode
 from deltafold.contract.log import LOGGER
 from deltafold.conversation.agent.deadline import Deadline, LimitReachedError
+from deltafold.conversation.agent.overflow import HeldBudget, budget_after, held_budget
 from deltafold.conversation.agent.run_events import AgentEvent, AgentEventKind
 from deltafold.conversation.agent.run_log import begun_early, broken_answer
 from deltafold.conversation.agent.run_setup import RunSetup
 from deltafold.conversation.agent.tool_turn import Answering
-from deltafold.conversation.context.manager import ContextInput, whole_context
+from deltafold.conversation.context.manager import ContextBuildResult, ContextInput, whole_context
 from deltafold.conversation.context.router import (
     LlmRequest,
     ModelClient,
@@ -31,7 +33,7 @@ from deltafold.conversation.context.router import (
 )
 from deltafold.conversation.context.run_state import RunStatus
 from deltafold.conversation.history.context_messages import ContextMessage
-from deltafold.conversation.history.entries import ModelOutputEntry
+from deltafold.conversation.history.entries import ModelInvocationDescriptor, ModelOutputEntry
 from deltafold.conversation.history.frozen import kept_message
 from deltafold.conversation.history.run_entries import PartialEntry
 from deltafold.conversation.history.tool_calls import ToolCallRequest
@@ -78,11 +80,21 @@ class Asking:
         self._chain = () if self._whole is None else self._whole.chain
         self._place = 0
         self._moves: list[dict[str, object]] = []
+        self._held: HeldBudget | None = None
+        self._compacted: ContextBuildResult | None = None
 
     @property
     def _model(self) -> "Model[Any] | None":
         """The Model that answers, None for another client."""
         return self._chain[self._place] if self._chain else None
+
+    @property
+    def _invocation(self) -> ModelInvocationDescriptor:
+        """Provider, specification and model of the next request."""
+        model = self._model
+        if model is not None and self._place:
+            return invocation_of(model)
+        return self._setup.router.route(self._strategy).invocation
 
     async def run(self) -> AsyncGenerator[list[AgentEvent]]:
         """Ask until the answer is in the log, and yield the events.
@@ -120,6 +132,10 @@ class Asking:
                 attempt += 1
             elif self._moved(error):
                 attempt, seconds = 0, 0.0
+            elif (smaller := await self._smaller(error, continued)) is not None:
+                self._setup.run_state.move(RunStatus.PREPARING, error=str(error))
+                yield [self._event(AgentEventKind.COMPACTED, error=error, context=smaller)]
+                continue
             else:
                 raise error
             partial = None if was_refused else error.partial_message
@@ -155,24 +171,56 @@ class Asking:
         request = self._setup.router.request(context, self._setup.tools, self._strategy, **params)
         if model is None or len(self._chain) == 1:
             return request
-        invocation = invocation_of(model) if self._place else request.invocation
-        return replace(request, place=self._place, invocation=invocation)
+        return replace(request, place=self._place, invocation=self._invocation)
 
     async def _context(self) -> Sequence[ContextMessage]:
-        budget, model = self._setup.config.context.token_budget, self._model
-        if budget is None:
+        if self._compacted is not None:
+            return self._compacted.context
+        settings = self._setup.config.context
+        if settings.on_overflow == "compact":
+            self._held = held_budget(self._log, self._invocation)
+        given = self._context_input()
+        if given.token_budget is None:
             return whole_context(self._setup.state)
-        given = ContextInput(
+        built = await self._deadline.of(self._setup.manager.abuild_context(given))
+        limit = settings.token_budget
+        if limit is not None and built.update.tokens > limit:
+            raise LimitReachedError("does_not_fit", built.update.reason)
+        return built.context
+
+    def _context_input(self) -> ContextInput:
+        budget, held, model = self._setup.config.context.token_budget, self._held, self._model
+        is_held = held is not None and (budget is None or held.tokens <= budget)
+        return ContextInput(
             self._setup.state,
-            budget,
+            held.tokens if held is not None and is_held else budget,
             tools=self._setup.tools,
             dialect=None if model is None else model.dialect,
             model_id="" if model is None else model.model_id,
+            budget_since=held.since if held is not None and is_held else None,
         )
-        built = await self._deadline.of(self._setup.manager.abuild_context(given))
-        if not built.update.fits:
-            raise LimitReachedError("does_not_fit", built.update.reason)
-        return built.context
+
+    async def _smaller(
+        self, error: ModelError, continued: Message | None
+    ) -> ContextBuildResult | None:
+        """Make a smaller context after one that was too long, None if the failure is the end."""
+        settings, manager = self._setup.config.context, self._setup.manager
+        if settings.on_overflow != "compact" or self._compacted is not None:
+            return None
+        is_overflow = error.code is ErrorCode.CONTEXT_LENGTH_EXCEEDED
+        if not is_overflow or _has_more(error.partial_message, continued):
+            return None
+        sent = manager.compute_context_updates(self._context_input()).tokens
+        limit = settings.token_budget
+        window = None if self._model is None else self._model.model_info().context_window_tokens
+        if limit is None and window is not None:
+            limit = window // 2
+        self._held = budget_after(self._log, sent, limit)
+        smaller = await self._deadline.of(manager.abuild_context(self._context_input()))
+        if smaller.update.tokens >= sent:
+            return None
+        self._compacted = smaller
+        return smaller
 
     def _continues(self, partial: Message | None) -> bool:
         model = self._model
@@ -210,15 +258,15 @@ class Asking:
         if error is not None:
             self._setup.run_state.add_usage(answer.usage, answer.cost_usd, answer.cost_unpriced)
         partial = None if error is None else error.partial_message
-        known = [] if continued is None else continued.parts
-        if error is not None and partial is not None and partial.parts != known:
+        if error is not None and partial is not None and _has_more(partial, continued):
             self._log.append(PartialEntry(message=partial, error=str(error)))
         return error
 
     def _append(
         self, answer: ModelOutputAccumulator, attempt: int, *, is_continued: bool
     ) -> ModelOutputEntry:
-        entry = answer.build_entry(attempt=attempt)
+        held = self._held if self._compacted is not None else None
+        entry = answer.build_entry(attempt=attempt, **({} if held is None else held.metadata))
         if any(self._log.has_call(call.tool_call_id) for call in entry.tool_calls):
             # Some servers count the calls of each answer from zero.
             message = self._with_new_ids(answer.snapshot())
@@ -279,6 +327,12 @@ class Asking:
 
     def _event(self, kind: AgentEventKind, **facts: Any) -> AgentEvent:  # noqa: ANN401 - its members
         return AgentEvent(kind=kind, turn=self._turn, **facts)
+
+
+def _has_more(partial: Message | None, continued: Message | None) -> bool:
+    """Return whether a request has brought content."""
+    known = [] if continued is None else continued.parts
+    return partial is not None and partial.parts != known
 
 
 def _ended_call(delta: "MessageDelta | None") -> str | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic
 from typing_extensions import TypeVar
 
 from deltafold.contract.usage import Usage
+from deltafold.conversation.context.manager import ContextBuildResult
 from deltafold.conversation.context.run_state import RunStatus
 from deltafold.conversation.context.state import AgentState
 from deltafold.conversation.history.tool_calls import HistoryToolCallResult, ToolCallRequest
@@ -38,6 +39,7 @@ class AgentEventKind(StrEnum):
     TURN = "turn"
     DELTA = "delta"
     RETRY = "retry"
+    COMPACTED = "compacted"
     ANSWER = "answer"
     APPROVAL = "approval"
     TOOL_START = "tool_start"
@@ -63,8 +65,10 @@ class AgentEvent:
         turn: number of the answer in the run, from 1.
         delta: a delta of the answer (delta).
         seconds: seconds until the next request (retry).
-        error: the failure (retry).
+        error: the failure (retry); the refusal of a context that is too long (compacted).
         continues: whether the next request asks for the rest of the answer alone (retry).
+        context: the smaller context, with the levels of its entries, its tokens and the summary
+            that was made (compacted).
         message: the whole answer (answer); everything that was received (retry); a message that was
             sent to the conversation, and is delivered now (input).
         call: the call (approval, tool_start, progress, tool_end).
@@ -81,6 +85,7 @@ class AgentEvent:
     seconds: float | None = None
     error: ModelError | None = None
     continues: bool | None = None
+    context: ContextBuildResult | None = None
     message: Message | None = None
     call: ToolCallRequest | None = None
     progress: object = None
@@ -109,7 +114,7 @@ class RunResult(Generic[T]):
         state: the conversation, with which the next run continues it.
         reason: reason of the end. A run that completed has "answered", or the finish reason of an
             answer that is not whole, such as "length". Others have "approval", "max_turns",
-            "timeout", "max_tokens", "max_cost_usd", "does_not_fit" or "error".
+            "timeout", "max_tokens", "max_cost_usd", "max_tool_calls", "does_not_fit" or "error".
         output: the typed output, None if the run has not completed or has no type.
         turns: number of answers.
         usage: tokens of all requests.

@@ -166,6 +166,17 @@ def _since_input(log: ConversationLog) -> Iterator[HistoryEntry]:
         yield entry
 
 
+def begun_calls(log: ConversationLog) -> set[str]:
+    """Return the ids of the calls of tools that have begun in the current run."""
+    return {
+        entry.tool_call_id
+        for entry in log.entries
+        if isinstance(entry, CallEntry)
+        and entry.stage is CallStage.STARTED
+        and entry.run_id == log.run_id
+    }
+
+
 def count_run(log: ConversationLog, run_id: str | None, state: RunState) -> int:
     """Return the number of answers of a run, and count the usage and cost of its requests anew."""
     entries = [entry for entry in log.entries if entry.run_id == run_id]

@@ -29,6 +29,9 @@ class LoopConfig(ShortRepr, BaseModel):
         max_parallel_tools: calls that run at once.
         max_tokens: sum of the tokens of all answers of a run, input included.
         max_cost_usd: sum of their cost in US dollars.
+        max_tool_calls: calls of tools that begin in one run. An answer with more calls than are
+            left ends the run before they begin. The call that gives the typed output, and calls
+            that the provider runs, are not counted.
         start_tools_early: whether a call runs as soon as it is complete, while the answer goes on.
             The provider may still refuse or filter the answer, or break off: then a call has run
             that would not run otherwise, and the logger `deltafold` has a warning.
@@ -45,6 +48,7 @@ class LoopConfig(ShortRepr, BaseModel):
     max_parallel_tools: int = Field(default=8, ge=1)
     max_tokens: int | None = Field(default=None, ge=1)
     max_cost_usd: float | None = Field(default=None, gt=0)
+    max_tool_calls: int | None = Field(default=None, ge=1)
     start_tools_early: bool = False
     on_error: Literal["raise", "return"] = "raise"
 
@@ -62,15 +66,25 @@ class LoopConfig(ShortRepr, BaseModel):
 
 
 class ContextConfig(ShortRepr, BaseModel):
-    """Limits of the context that a model is shown, in tokens; None sets no limit.
+    """Limits of the context that a model is shown.
 
     >>> AgentConfig(context=ContextConfig(token_budget=8000)).context.token_budget
     8000
+
+    Attributes:
+        token_budget: tokens of a context, by our estimate; None sets no limit.
+        on_overflow: what follows when the provider refuses a context as too long, and no further
+            Model of `Model.with_fallback` takes it. "raise" ends the run with the error. "compact"
+            makes a smaller context and asks again, once for each answer: to `token_budget`, else to
+            half of the model's window (`ModelInfo.context_window_tokens`). Where this is unknown,
+            or not smaller than what was sent, half of what was sent is the budget. It stays in
+            force for the later requests of the conversation to this model.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     token_budget: int | None = Field(default=None, ge=1)
+    on_overflow: Literal["raise", "compact"] = "raise"
 
 
 class ToolsConfig(ShortRepr, BaseModel):

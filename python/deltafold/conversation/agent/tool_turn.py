@@ -10,11 +10,13 @@ tool is repeatable; its result states the interruption. No task outlives `close`
 import asyncio
 import inspect
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
+from deltafold.conversation.agent.deadline import LimitReachedError
 from deltafold.conversation.agent.executor import ToolExecutor, rejection
 from deltafold.conversation.agent.run_events import AgentEvent, AgentEventKind
-from deltafold.conversation.agent.run_log import Stages, last_answer, stages_of
+from deltafold.conversation.agent.run_log import Stages, begun_calls, last_answer, stages_of
 from deltafold.conversation.agent.run_setup import RunSetup
 from deltafold.conversation.history.entries import ToolResultsEntry
 from deltafold.conversation.history.kinds import CallStage, ToolExecutionStatus
@@ -91,7 +93,9 @@ class Answering:
     def start_early(self, call: ToolCallRequest) -> None:
         """Start a call whose answer has not ended, unless it needs an approval."""
         tool = self._tools.get(call.tool_name)
-        if tool is not None and not tool.requires_approval and call.parse_error is None:
+        is_free = tool is not None and not tool.requires_approval and call.parse_error is None
+        limit = self._setup.config.loop.max_tool_calls
+        if is_free and (limit is None or len(self._earlier) + len(self._tasks) < limit):
             self._early.add(call.tool_call_id)
             self._start(call)
 
@@ -108,10 +112,15 @@ class Answering:
         """Run the calls, yield the events, and append the results in one entry.
 
         Nothing is appended while calls are pending.
+
+        Raises:
+            LimitReachedError: the run may not make all of the calls. Those that have begun early
+                end first, and no other one begins.
         """
         self._calls = calls
         self._run_state.pending_tool_calls = [call.tool_call_id for call in calls]
-        results = self._started(calls)
+        is_too_much = self._exceeds(calls)
+        results = {} if is_too_much else self._started(calls)
         for call in self.pending:
             yield [AgentEvent(kind=AgentEventKind.APPROVAL, turn=self._turn, call=call)]
         finished = asyncio.gather(*self._tasks.values(), return_exceptions=True)
@@ -119,6 +128,8 @@ class Answering:
         while (event := await self._events.get()) is not None:
             yield [event]
         await finished
+        if is_too_much:
+            raise LimitReachedError("max_tool_calls")
         for call in calls:
             task = self._tasks.get(call.tool_call_id)
             if task is not None:
@@ -143,6 +154,24 @@ class Answering:
             else:
                 self._start(call)
         return results
+
+    @cached_property
+    def _earlier(self) -> set[str]:
+        """Ids of the calls that the run has begun before those of this answer."""
+        return begun_calls(self._state.log)
+
+    def _exceeds(self, calls: Iterable[ToolCallRequest]) -> bool:
+        """Return whether the run has too many calls when these ones begin too."""
+        limit = self._setup.config.loop.max_tool_calls
+        if limit is None:
+            return False
+        stages = stages_of(self._state.log)
+        beginning = {
+            call.tool_call_id
+            for call in calls
+            if self._known(call, stages.get(call.tool_call_id, Stages())) is None
+        }
+        return len(self._earlier | self._tasks.keys() | beginning) > limit
 
     def settle(self, calls: Sequence[ToolCallRequest]) -> None:
         """Append results of calls that are not run any more."""

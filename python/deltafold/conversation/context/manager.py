@@ -73,6 +73,9 @@ class ContextInput:
         dialect: dialect of the request, by whose rule images count; None takes the largest number
             of all rules.
         model_id: model of the request.
+        budget_since: id of the input or the results whose request was the first one with this
+            budget, so that the cut comes there; those before it are taken as sent whole. None, and
+            the id of an entry that models are not shown any more, is the first request.
     """
 
     state: AgentState
@@ -81,6 +84,7 @@ class ContextInput:
     tools: Sequence[Tool | ToolSpec] = ()
     dialect: RequestProtocol | None = None
     model_id: str = ""
+    budget_since: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +257,10 @@ class _Plan:
         self.given = given
         self._counter = TokenCounter(given.count_tokens, given.dialect, given.model_id)
         self._plan = Plan(given.state, self._counter, given.tools)
-        self._levels = self._plan.levels(budget)
+        since = given.budget_since
+        places = (place for place, one in enumerate(self._plan.entries) if one.id == since)
+        self._since = 0 if since is None else next(places, 0)
+        self._levels = self._plan.levels(budget, self._since)
 
     def update(self) -> ContextUpdateResult:
         """Return the levels for the budget."""
@@ -277,7 +284,7 @@ class _Plan:
     def to_compact(self) -> list[UUID]:
         """Return the ids of the entries that a summary shall replace."""
         budget = max(1, int((self.given.token_budget or 0) * COMPACTED_SHARE))
-        levels = self._plan.levels(budget).levels
+        levels = self._plan.levels(budget, self._since).levels
         pairs = zip(self._plan.entries, levels, strict=True)
         return [entry.id for entry, level in pairs if level is None]
 

@@ -104,8 +104,13 @@ class Plan:
         instructions = shared_messages(state.instruction_messages())
         self.fixed = sum(map(counter.message, instructions)) + counter.tools(specs)
 
-    def levels(self, budget: int | None) -> Levels:
-        """Choose the levels for a budget: request by request, as the conversation grew."""
+    def levels(self, budget: int | None, since: int = 0) -> Levels:
+        """Choose the levels for a budget: request by request, as the conversation grew.
+
+        Args:
+            budget: the tokens of a context; None sets no limit.
+            since: the place of the entry whose request was the first one with the budget.
+        """
         chosen = Levels([LevelOfDetail.LIVE] * len(self.entries), tokens=self.fixed)
         chosen.rebound |= self._rebound
         chosen.refused |= before_repairs(self.entries)
@@ -115,7 +120,7 @@ class Plan:
         for newest in asked:
             cuts.add(range(begin, newest + 1))
             begin = newest + 1
-            if budget is not None and chosen.tokens > budget:
+            if budget is not None and newest >= since and chosen.tokens > budget:
                 cuts.cut(newest)
         cuts.add(range(begin, len(self.entries)))
         if budget is not None and asked and chosen.tokens > budget:

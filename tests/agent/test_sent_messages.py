@@ -105,7 +105,7 @@ async def _sent_at(dialect: str, when: When, script: list[Recording], place: int
         model = MODELS[dialect]({"model_id": "m"}, base_url=server.url, api_key="k")
         state = AgentState()
         agent = Agent({}, [tide], model=model)
-        count = 0
+        count, was_last = 0, False
         async with model:
             async with aclosing(agent.stream("When?", state=state)) as events:
                 async for event in events:

@@ -26,7 +26,10 @@ BLOCKS: Final = [block for page in pages() for block in blocks_of(page)]
 NOT_RUN: Final[dict[str, int]] = {}
 """Number of blocks that are marked as not run, by page; it may only shrink."""
 
-RUN_ELSEWHERE: Final = {"docs/gateway.md": "docs/test_gateway_doc.py"}
+RUN_ELSEWHERE: Final = {
+    "docs/gateway.md": "docs/test_gateway_doc.py",
+    "docs/how-to/agent-endpoint.md": "docs/test_agent_endpoint.py",
+}
 """Pages whose Python blocks another test runs, with its own surroundings."""
 
 FRAMEWORKS: Final = {"langchain", "litellm", "openai_agents", "pydantic_ai", "strands"}

@@ -6,7 +6,7 @@ happen once in each conversation, whose name is the first segment of the path.
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -188,7 +188,7 @@ def go_on(agent: Talk[None]) -> RunResult:
 
 
 @contextmanager
-def opened(path: Path, conversation: str) -> Iterator[ConversationLog]:
+def opened(path: Path, conversation: str) -> Generator[ConversationLog]:
     """Open the log of a conversation: a file of its own, or a session of a store."""
     if path.suffix == ".db":
         with SQLiteStore(path) as store:

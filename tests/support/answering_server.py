@@ -30,6 +30,8 @@ class AnsweringServer(ReplayServer):
 
     def answer_to(self, request: Request) -> Recording:
         """Note a request, and make its answer."""
+        if not request.body:  # the client was cancelled while it sent
+            return Recording.error(400, {})
         self.requests.append(request)
         made = self._reply(words_of(request))
         return made if isinstance(made, Recording) else answer("openai-chat", *made)

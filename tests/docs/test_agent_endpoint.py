@@ -1,0 +1,261 @@
+"""The program of docs/how-to/agent-endpoint.md, under uvicorn, with many users at once.
+
+Law: the program is the blocks of the page, without a change. A call is counted where its tool runs,
+by what the tool logs.
+"""
+
+import asyncio
+import importlib.util
+import json
+import logging
+import re
+import threading
+import time
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final, cast
+
+import httpx
+import pytest
+import uvicorn
+
+from deltafold import Message
+from deltafold.contract.stores import StoreConflictError
+from deltafold.conversation import ConversationLog, SQLiteStore
+from deltafold.testing import Recording, ReplayServer, answer
+from deltafold.testing.answers import ScriptedCall
+from deltafold.testing.playlist import Request
+from documentation import python_of
+from replay_servers import wait_until_closed
+
+PAGE: Final = "docs/how-to/agent-endpoint.md"
+MARK: Final = re.compile(r"user-\d+")
+USERS: Final = [f"user-{number:02}" for number in range(50)]
+LEAVERS: Final = USERS[::5]
+Reply = Callable[[str, int], Sequence[str | ScriptedCall] | Recording]
+"""The newest text of the user and the number of results behind it, to the contents of an answer."""
+
+
+class Provider(ReplayServer):
+    """A provider of the Responses API."""
+
+    def __init__(self, reply: Reply) -> None:
+        super().__init__()
+        self._reply = reply
+        self._made = 0
+
+    def answer_to(self, request: Request) -> Recording:
+        self.requests.append(request)
+        text, results = newest(request)
+        made = self._reply(text, results)
+        if isinstance(made, Recording):
+            return made
+        return answer("openai-responses", *made)
+
+
+def newest(request: Request) -> tuple[str, int]:
+    """Return the newest text of the user, and the number of results behind it."""
+    results = 0
+    body = cast("dict[str, Any]", request.json())
+    for item in reversed(body["input"]):
+        results += item.get("type") == "function_call_output"
+        if item.get("role") == "user":
+            said = item["content"]
+            return said if isinstance(said, str) else said[0]["text"], results
+    raise AssertionError("no text of a user")
+
+
+class Site:
+    """The program while it is served.
+
+    Attributes:
+        module: the module of the page.
+        url: the address.
+        provider: the provider.
+        server: the server.
+    """
+
+    def __init__(
+        self, module: ModuleType, provider: Provider, server: uvicorn.Server, url: str
+    ) -> None:
+        self.module = module
+        self.provider = provider
+        self.server = server
+        self.url = url
+
+    @asynccontextmanager
+    async def client(self, user: str) -> AsyncGenerator[httpx.AsyncClient]:
+        headers = {"x-user": user} if user else {}
+        async with httpx.AsyncClient(base_url=self.url, headers=headers, timeout=30) as client:
+            yield client
+
+
+@contextmanager
+def served(
+    reply: Reply, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> Generator[Site]:
+    """Serve the program, and check at its end that no connection and no thread is left."""
+    with Provider(reply) as provider:
+        monkeypatch.chdir(folder)
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{provider.url}/v1")
+        monkeypatch.setenv("OPENAI_API_KEY", "key-of-the-provider")
+        path = folder / "boats.py"
+        path.write_text("\n\n".join(block.code for block in python_of(PAGE)), encoding="utf-8")
+        spec = importlib.util.spec_from_file_location("boats", path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        config = uvicorn.Config(module.app, port=0, log_config=None, timeout_graceful_shutdown=20)
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, daemon=True)
+        thread.start()
+        try:
+            while not server.started:
+                assert thread.is_alive()
+                time.sleep(0.005)
+            port = server.servers[0].sockets[0].getsockname()[1]
+            yield Site(module, provider, server, f"http://127.0.0.1:{port}")
+        finally:
+            server.should_exit = True
+            thread.join(30)
+            module.store.close()
+        assert not thread.is_alive()
+        assert not server.server_state.connections
+        wait_until_closed(provider)
+
+
+async def events_of(response: httpx.Response) -> list[dict[str, Any]]:
+    """Read a stream to its end."""
+    return [event async for event in events(response)]
+
+
+async def events(response: httpx.Response) -> AsyncGenerator[dict[str, Any]]:
+    assert response.status_code == 200, (await response.aread()).decode()
+    async for line in response.aiter_lines():
+        if line:
+            yield json.loads(line.removeprefix("data: "))
+
+
+async def post(client: httpx.AsyncClient, path: str, **body: object) -> list[dict[str, Any]]:
+    """Send a request, and return the events of its whole stream."""
+    async with client.stream("POST", path, json=body) as response:
+        return await events_of(response)
+
+
+def text_of(told: Sequence[dict[str, Any]]) -> str:
+    """Return what the page shows of answers: a retry drops what was shown since the last turn."""
+    lines = [""]
+    for event in told:
+        if event["kind"] == "turn":
+            lines.append("")
+        elif event["kind"] == "text":
+            lines[-1] += event["text"]
+        elif event["kind"] == "retry" and not event["continues"]:
+            lines[-1] = ""
+    return "".join(lines)
+
+
+def calls_in(caplog: pytest.LogCaptureFixture) -> Counter[str]:
+    """Count the runs of the tools by the user and the place."""
+    return Counter(one.getMessage() for one in caplog.records if "tide" in one.getMessage()
+        or "books" in one.getMessage())
+
+
+def stalled(*content: str) -> Recording:
+    """Return an answer that falls silent before its last event."""
+    made = answer("openai-responses", *content)
+    return made.stopping("stall", after=len(made.body) - len(made.pieces[-1][1]) - 1)
+
+
+def crowd(text: str, results: int) -> Sequence[str | ScriptedCall] | Recording:
+    """Answer the users of the crowd."""
+    verb, user = text.split()
+    if verb == "wait":  # half of the leavers get a result before the silence
+        late = int(user[-2:]) % 2 == 0 or results > 0
+        return stalled("one ", user, " more") if late else (("c1", "tide", {"place": user}),)
+    if results:
+        return f"{verb} ", "done ", "for ", user
+    tool = {"look": "tide", "again": "tide", "book": "book_boat"}[verb]
+    return "let me see, ", user, (f"call-{verb}", tool, {"place": f"{verb}-{user}"})
+
+
+async def book(client: httpx.AsyncClient, user: str) -> list[dict[str, Any]]:
+    """Ask for a boat, approve the call, and return the events of both streams."""
+    asked = await post(client, "/messages", text=f"book {user}")
+    assert asked[-1]["reason"] == "approval"
+    (pending,) = [event for event in asked if event["kind"] == "approval"]
+    known = (await client.get("/messages")).json()
+    assert [call["id"] for call in known["pending"]] == [pending["id"]]
+    assert all(user in text for text in known["texts"] if "user-" in text)
+    decided = await post(client, "/approvals", call_id=pending["id"], approved=True)
+    assert text_of(decided) == f"book done for {user}"
+    again = await client.post("/approvals", json={"call_id": pending["id"], "approved": True})
+    assert again.status_code == 404
+    return [*asked, *decided]
+
+
+async def leave(site: Site, user: str) -> list[dict[str, Any]]:
+    """Leave in the middle of an answer, while a second tab is refused."""
+    told: list[dict[str, Any]] = []
+    async with (
+        site.client(user) as client,
+        site.client(user) as second,
+        client.stream("POST", "/messages", json={"text": f"wait {user}"}) as response,
+    ):
+        async for event in events(response):
+            told.append(event)
+            if event["kind"] == "text" and user in event["text"]:
+                break
+        for _ in range(2):
+            refused = await second.post("/messages", json={"text": f"again {user}"})
+            assert refused.status_code == 409
+    return told
+
+
+async def went_on(client: httpx.AsyncClient, text: str) -> list[dict[str, Any]]:
+    """Send a message, also while the server has not seen yet that its user has left."""
+    for _ in range(500):
+        async with client.stream("POST", "/messages", json={"text": text}) as response:
+            if response.status_code != 409:
+                return await events_of(response)
+        await asyncio.sleep(0.01)
+    raise AssertionError("the run of a reader who has left goes on")
+
+
+def test_fifty_users_at_once_of_whom_ten_leave_and_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "boats")
+
+    async def one(site: Site, user: str) -> None:
+        told: list[dict[str, Any]] = []
+        verb = "look"
+        if user in LEAVERS:
+            told += await leave(site, user)
+            verb = "again"
+        async with site.client(user) as client:
+            first = await went_on(client, f"{verb} {user}")
+            assert text_of(first).endswith(f"{verb} done for {user}")
+            assert first[-1]["status"] == "completed"
+            told += [*first, *await book(client, user)]
+        assert set(MARK.findall(json.dumps(told))) == {user}
+
+    async def main(site: Site) -> None:
+        await asyncio.gather(*(one(site, user) for user in USERS))
+
+    with served(crowd, tmp_path, monkeypatch) as site:
+        asyncio.run(main(site))
+    for request in site.provider.requests:
+        assert len(set(MARK.findall(request.body.decode()))) == 1
+    ran = {f"{user} books a boat at book-{user}" for user in USERS}
+    for user in USERS:
+        verb = "again" if user in LEAVERS else "look"
+        ran.add(f"{user} looks up the tide at {verb}-{user}")
+    ran |= {f"{user} looks up the tide at {user}" for user in LEAVERS if int(user[-2:]) % 2}
+    assert calls_in(caplog) == dict.fromkeys(ran, 1)
+    with SQLiteStore("conversations.db") as store:
+        assert sorted(store.sessions()) == USERS

@@ -12,8 +12,8 @@ import re
 import threading
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Generator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Sequence
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, cast
@@ -22,9 +22,9 @@ import httpx
 import pytest
 import uvicorn
 
-from deltafold import Message
-from deltafold.contract.stores import StoreConflictError
-from deltafold.conversation import ConversationLog, SQLiteStore
+from deltafold import Encoder, Message, fold, message_deltas
+from deltafold.contract.kinds import FinishReason
+from deltafold.conversation import ConversationLog, SQLiteStore, StoreConflictError
 from deltafold.testing import Recording, ReplayServer, answer
 from deltafold.testing.answers import ScriptedCall
 from deltafold.testing.playlist import Request
@@ -94,9 +94,7 @@ class Site:
 
 
 @contextmanager
-def served(
-    reply: Reply, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> Generator[Site]:
+def served(reply: Reply, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Site]:
     """Serve the program, and check at its end that no connection and no thread is left."""
     with Provider(reply) as provider:
         monkeypatch.chdir(folder)
@@ -161,8 +159,11 @@ def text_of(told: Sequence[dict[str, Any]]) -> str:
 
 def calls_in(caplog: pytest.LogCaptureFixture) -> Counter[str]:
     """Count the runs of the tools by the user and the place."""
-    return Counter(one.getMessage() for one in caplog.records if "tide" in one.getMessage()
-        or "books" in one.getMessage())
+    return Counter(
+        one.getMessage()
+        for one in caplog.records
+        if "tide" in one.getMessage() or "books" in one.getMessage()
+    )
 
 
 def stalled(*content: str) -> Recording:
@@ -205,8 +206,9 @@ async def leave(site: Site, user: str) -> list[dict[str, Any]]:
         site.client(user) as client,
         site.client(user) as second,
         client.stream("POST", "/messages", json={"text": f"wait {user}"}) as response,
+        aclosing(events(response)) as reading,
     ):
-        async for event in events(response):
+        async for event in reading:
             told.append(event)
             if event["kind"] == "text" and user in event["text"]:
                 break
@@ -259,3 +261,222 @@ def test_fifty_users_at_once_of_whom_ten_leave_and_go_on(
     assert calls_in(caplog) == dict.fromkeys(ran, 1)
     with SQLiteStore("conversations.db") as store:
         assert sorted(store.sessions()) == USERS
+
+
+def echo(text: str, results: int) -> Sequence[str | ScriptedCall] | Recording:
+    """Answer with the text of the user, or call the tool of its first word."""
+    words = text.split()
+    if words[0] == "book" and not results:
+        return (("c1", "book_boat", {"place": words[1]}),)
+    if words[0] == "forever":
+        return ((f"c{results}", "tide", {"place": "Brest"}),)
+    return "to ", text
+
+
+def on_site(
+    reply: Reply,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    act: Callable[[Site, httpx.AsyncClient], Coroutine[Any, Any, None]],
+) -> None:
+    """Act as one user of the program."""
+
+    async def main(site: Site) -> None:
+        async with site.client("ann") as client:
+            await act(site, client)
+
+    with served(reply, folder, monkeypatch) as site:
+        asyncio.run(main(site))
+
+
+def test_a_second_tab_is_refused_and_the_first_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on = threading.Event()
+
+    def held(text: str, results: int) -> Sequence[str | ScriptedCall] | Recording:
+        if text == "first":
+            go_on.wait(30)
+        return echo(text, results)
+
+    async def act(site: Site, client: httpx.AsyncClient) -> None:
+        async with client.stream("POST", "/messages", json={"text": "first"}) as response:
+            async with site.client("ann") as tab, site.client("ben") as other:
+                refused = await tab.post("/messages", json={"text": "second"})
+                assert (refused.status_code, refused.text) == (
+                    409,
+                    "This conversation is being answered already.",
+                )
+                assert (await tab.get("/messages")).json() == {"texts": ["first"], "pending": []}
+                assert text_of(await post(other, "/messages", text="mine")) == "to mine"
+            go_on.set()
+            assert text_of(await events_of(response)) == "to first"
+        assert (await client.get("/messages")).json()["texts"] == ["first", "to first"]
+
+    on_site(held, tmp_path, monkeypatch, act)
+
+
+def test_a_conversation_that_another_process_continues_is_a_conflict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on = threading.Event()
+
+    def held(text: str, results: int) -> Sequence[str | ScriptedCall] | Recording:
+        go_on.wait(30)
+        return echo(text, results)
+
+    async def act(site: Site, client: httpx.AsyncClient) -> None:
+        async with client.stream("POST", "/messages", json={"text": "first"}) as response:
+            with SQLiteStore("conversations.db") as store:
+                log = ConversationLog("ann", store=store)
+                log.append_message(Message.user("elsewhere"))
+            go_on.set()
+            told = await events_of(response)
+        assert (told[-1]["status"], told[-1]["reason"]) == ("failed", "conflict")
+        assert text_of(await post(client, "/messages", text="again")) == "to again"
+
+        def taken(session_id: str, position: int, _data: str) -> None:
+            raise StoreConflictError(session_id, position)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(site.module.store, "append", taken)
+            assert (await client.post("/messages", json={"text": "x"})).status_code == 409
+        assert text_of(await post(client, "/messages", text="x")) == "to x"
+
+    on_site(held, tmp_path, monkeypatch, act)
+
+
+def test_a_retry_drops_what_the_page_shows_of_the_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = answer("openai-responses", "High tide ", "is at 17:42.")
+    script = [
+        Recording.error(503, {"error": {"message": "busy"}}, {"retry-after": "0"}),
+        whole.stopping("cut", after=len(whole.body) * 2 // 3),
+        whole,
+    ]
+
+    async def act(site: Site, client: httpx.AsyncClient) -> None:
+        told = await post(client, "/messages", text="When?")
+        kinds = [event["kind"] for event in told]
+        first, second = (at for at, kind in enumerate(kinds) if kind == "retry")
+        assert "text" not in kinds[:first]
+        assert "text" in kinds[first:second]
+        assert not told[second]["continues"]
+        assert text_of(told) == "High tide is at 17:42."
+        assert (await client.get("/messages")).json()["texts"] == ["When?", text_of(told)]
+        assert len(site.provider.requests) == 3
+
+    on_site(lambda _text, _results: script.pop(0), tmp_path, monkeypatch, act)
+
+
+@pytest.mark.parametrize(
+    ("reply", "status", "reason", "text"),
+    [
+        (lambda *_: ("Yes.",), "completed", "answered", ""),
+        (
+            lambda *_: cut_by_its_length(),
+            "completed",
+            "length",
+            "The answer reached its longest length and was cut off.",
+        ),
+        (
+            lambda *_: echo("forever", _[1]),
+            "aborted",
+            "max_turns",
+            "Stopped after too many steps. Send a message to go on.",
+        ),
+        (
+            lambda *_: Recording.error(401, {"error": {"message": "key-of-the-provider"}}),
+            "failed",
+            "error",
+            "The model could not answer. Try again later.",
+        ),
+        (lambda *_: echo("book Brest", 0), "awaiting_human", "approval", "Please decide."),
+    ],
+)
+def test_each_end_of_a_run_is_an_event_with_a_text_for_the_page(
+    reply: Reply,
+    status: str,
+    reason: str,
+    text: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def act(_site: Site, client: httpx.AsyncClient) -> None:
+        told = await post(client, "/messages", text="When?")
+        assert told[-1] == {"kind": "run_end", "status": status, "reason": reason, "text": text}
+        assert "key-of-the-provider" not in json.dumps(told)
+
+    on_site(reply, tmp_path, monkeypatch, act)
+
+
+def cut_by_its_length() -> Recording:
+    """Return an answer that its limit of tokens has cut."""
+    message = fold(answer("openai-responses", "High tide is").body, "openai-responses")
+    meta = message.meta.model_copy(update={"finish_reason": FinishReason.LENGTH})
+    encoder = Encoder("openai-responses")
+    cut = message.model_copy(update={"meta": meta})
+    return Recording.of_events(b"".join(map(encoder.feed, message_deltas(cut))) + encoder.close())
+
+
+def test_calls_are_decided_by_their_user_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "boats")
+
+    async def act(site: Site, client: httpx.AsyncClient) -> None:
+        decision = {"call_id": "c1", "approved": True}
+        await post(client, "/messages", text="book Brest")
+        async with site.client("ben") as ben:
+            await post(ben, "/messages", text="hi")
+            assert (await ben.post("/approvals", json=decision)).status_code == 404
+            assert (await ben.get("/messages")).json()["pending"] == []
+        unknown = await client.post("/approvals", json={**decision, "call_id": "c2"})
+        assert (unknown.status_code, unknown.text) == (
+            404,
+            "This call does not wait for an approval.",
+        )
+        told = await post(client, "/approvals", call_id="c1", approved=False, reason="Too dear.")
+        assert [one["status"] for one in told if one["kind"] == "tool_end"] in ([], ["rejected"])
+        assert told[-1]["status"] == "completed"
+        sent = site.provider.requests[-1].body.decode()
+        assert "Too dear." in sent
+        # The user goes on without a decision: the call is not run.
+        await post(client, "/messages", text="book Dover")
+        assert text_of(await post(client, "/messages", text="no")) == "to no"
+        assert (await client.post("/approvals", json=decision)).status_code == 404
+
+    on_site(echo, tmp_path, monkeypatch, act)
+    assert not calls_in(caplog)
+
+
+def test_wrong_requests_are_refused_and_write_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def act(site: Site, client: httpx.AsyncClient) -> None:
+        for body, status in (
+            (b"", 400),
+            (b"[" * 10_000, 400),
+            (b'{"text": 1}', 400),
+            (b'{"text": ""}', 400),
+            (b'{"text": "\\ud800"}', 400),
+            (b'{"text": "' + b"x" * 30_000 + b'"}', 413),
+        ):
+            got = await client.post("/messages", content=body)
+            assert got.status_code == status, body[:20]
+        wrong = {"call_id": "c1", "approved": "yes"}
+        said = await client.post("/approvals", json=wrong)
+        assert (said.status_code, said.text[:10]) == (400, "approved: ")
+        async with site.client("") as nobody:
+            for method, path in (
+                ("GET", "/messages"),
+                ("POST", "/messages"),
+                ("POST", "/approvals"),
+            ):
+                got = await nobody.request(method, path, json={"text": "hi"})
+                assert got.status_code == 401
+        assert not site.module.store.sessions()
+        assert "<title>Boats</title>" in (await client.get("/")).text
+
+    on_site(echo, tmp_path, monkeypatch, act)

@@ -285,9 +285,11 @@ def _agent_page(run: Run) -> None:
     said = "".join(one["text"] for one in ended if one["kind"] == "text")
     if said != run.provider.texts[0] or ended[-1]["status"] != "completed":
         raise FailedTaskError(f"the run ended with {ended[-1]} and {said!r}")
-    _has_in_order(before, ["<p>Book me a boat.</p>", waiting["name"], "Approve", "Reject"])
+    _has_in_order(
+        before, ["<p>Book me a boat.</p>", waiting["name"], "<button>Approve<", "Reject<"]
+    )
     _has_in_order(after, ["<p>Book me a boat.</p>", f"<p>{said}</p>"])
-    if "<p>" in other or "Approve" in after:
+    if "<p>" in other or "<button>" in after:
         raise FailedTaskError(f"the pages show too much: {after} {other}")
 
 

@@ -196,6 +196,10 @@ def test_the_note_stands_before_a_result_of_any_form(value: object) -> None:
 
 def test_pending_calls_are_those_of_the_log_without_a_decision(tmp_path: Path) -> None:
     seen: list[int] = []
+
+    def approve(_tool: Tool, _call: ToolCallRequest) -> bool:
+        return True
+
     with AnsweringServer(reply) as server:
         agent = agent_of(server, seen)
         with LogFile(tmp_path / "log") as log:
@@ -207,7 +211,7 @@ def test_pending_calls_are_those_of_the_log_without_a_decision(tmp_path: Path) -
             state, count = AgentState(log), len(log.entries)
             (call,) = agent.pending(state)
             assert (call.tool_call_id, call.arguments) == ("c1", {"euros": 500})
-            assert agent_of(server, seen, approve=lambda *_: True).pending(state) == []
+            assert agent_of(server, seen, approve=approve).pending(state) == []
             assert len(log.entries) == count
             agent.resume_sync(state, {"c1": False})
             assert agent.pending(state) == []

@@ -370,54 +370,46 @@ def test_a_retry_drops_what_the_page_shows_of_the_answer(
     on_site(lambda _text, _results: script.pop(0), tmp_path, monkeypatch, act)
 
 
-@pytest.mark.parametrize(
-    ("reply", "status", "reason", "text"),
-    [
-        (lambda *_: ("Yes.",), "completed", "answered", ""),
-        (
-            lambda *_: cut_by_its_length(),
-            "completed",
-            "length",
-            "The answer reached its longest length and was cut off.",
-        ),
-        (
-            lambda *_: echo("forever", _[1]),
-            "aborted",
-            "max_turns",
-            "Stopped after too many steps. Send a message to go on.",
-        ),
-        (
-            lambda *_: Recording.error(401, {"error": {"message": "key-of-the-provider"}}),
-            "failed",
-            "error",
-            "The model could not answer. Try again later.",
-        ),
-        (lambda *_: echo("book Brest", 0), "awaiting_human", "approval", "Please decide."),
-    ],
-)
-def test_each_end_of_a_run_is_an_event_with_a_text_for_the_page(
-    reply: Reply,
-    status: str,
-    reason: str,
-    text: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    async def act(_site: Site, client: httpx.AsyncClient) -> None:
-        told = await post(client, "/messages", text="When?")
-        assert told[-1] == {"kind": "run_end", "status": status, "reason": reason, "text": text}
-        assert "key-of-the-provider" not in json.dumps(told)
-
-    on_site(reply, tmp_path, monkeypatch, act)
-
-
-def cut_by_its_length() -> Recording:
+def cut_by_its_length(_text: str, _results: int) -> Recording:
     """Return an answer that its limit of tokens has cut."""
     message = fold(answer("openai-responses", "High tide is").body, "openai-responses")
     meta = message.meta.model_copy(update={"finish_reason": FinishReason.LENGTH})
     encoder = Encoder("openai-responses")
     cut = message.model_copy(update={"meta": meta})
     return Recording.of_events(b"".join(map(encoder.feed, message_deltas(cut))) + encoder.close())
+
+
+def refused(_text: str, _results: int) -> Recording:
+    """Refuse the key, and repeat it."""
+    return Recording.error(401, {"error": {"message": "key-of-the-provider"}})
+
+
+ENDS: Final[list[tuple[Reply, str, str, str]]] = [
+    (echo, "hello", "completed", "answered"),
+    (cut_by_its_length, "hello", "completed", "length"),
+    (echo, "forever", "aborted", "max_turns"),
+    (refused, "hello", "failed", "error"),
+    (echo, "book Brest", "awaiting_human", "approval"),
+]
+
+
+@pytest.mark.parametrize(("reply", "said", "status", "reason"), ENDS)
+def test_each_end_of_a_run_is_an_event_with_a_text_for_the_page(
+    reply: Reply,
+    said: str,
+    status: str,
+    reason: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def act(site: Site, client: httpx.AsyncClient) -> None:
+        told = await post(client, "/messages", text=said)
+        text = site.module.ENDS[reason]
+        assert told[-1] == {"kind": "run_end", "status": status, "reason": reason, "text": text}
+        assert bool(text) is (reason != "answered")
+        assert "key-of-the-provider" not in json.dumps(told)
+
+    on_site(reply, tmp_path, monkeypatch, act)
 
 
 def test_calls_are_decided_by_their_user_alone(

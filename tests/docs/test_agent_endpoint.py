@@ -472,3 +472,28 @@ def test_wrong_requests_are_refused_and_write_nothing(
         assert "<title>Boats</title>" in (await client.get("/")).text
 
     on_site(echo, tmp_path, monkeypatch, act)
+
+
+def test_a_reader_who_leaves_while_an_event_is_sent_ends_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def act(site: Site, client: httpx.AsyncClient) -> None:
+        module, is_sending = site.module, asyncio.Event()
+        state = module.conversation_of("ann")
+        events = module.agent.stream("hello", state=state, runtime="ann")
+        response = module.RunResponse(await anext(events), events)
+
+        async def receive() -> dict[str, str]:
+            await is_sending.wait()
+            return {"type": "http.disconnect"}
+
+        async def send(message: dict[str, object]) -> None:
+            if message["type"] == "http.response.body":
+                is_sending.set()
+                await asyncio.Event().wait()  # the reader takes nothing
+
+        await response({"type": "http", "asgi": {"spec_version": "2.3"}}, receive, send)
+        assert state.run_state.status == "aborted"
+        assert text_of(await post(client, "/messages", text="again")) == "to again"
+
+    on_site(echo, tmp_path, monkeypatch, act)

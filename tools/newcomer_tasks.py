@@ -27,7 +27,7 @@ from capture_forms import EXACT, LINES
 from deltafold.testing import answer
 
 _SECONDS: Final = 120
-_OK, _UNAUTHORIZED = 200, 401
+_OK, _UNAUTHORIZED, _NOT_FOUND = 200, 401, 404
 _ROWS: Final = 100_000
 _PROTOCOLS: Final = ("openai-chat", "openai-responses", "anthropic-messages", "gemini")
 
@@ -238,30 +238,67 @@ def _offline(run: Run) -> None:
 
 
 def _page(run: Run) -> None:
+    with run.served("page") as url:
+        shown = _shown(run, url)
+    _asked(run, 1)
+    _has_in_order(shown, [f'<p id="answer">{run.provider.texts[0]}</p>', "writing, done"])
+
+
+def _shown(run: Run, url: str) -> str:
+    """Open a page in a browser, and return what it shows at last, as HTML."""
     browser = shutil.which("chromium") or shutil.which("chromium-browser")
     if browser is None:
         raise SystemExit(
             "no chromium on PATH: install it (Debian and Ubuntu: apt install chromium)"
         )
-    with run.served("page") as url:
-        shown = subprocess.run(
-            [
-                browser,
-                "--headless",
-                "--no-sandbox",
-                "--disable-gpu",
-                f"--user-data-dir={run.folder / 'browser'}",
-                "--virtual-time-budget=5000",
-                "--dump-dom",
-                url,
-            ],
-            capture_output=True,
-            text=True,
-            timeout=_SECONDS,
-            check=False,
-        ).stdout
-    _asked(run, 1)
-    _has_in_order(shown, [f'<p id="answer">{run.provider.texts[0]}</p>', "writing, done"])
+    return subprocess.run(
+        [
+            browser,
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            f"--user-data-dir={run.folder / 'browser'}",
+            "--virtual-time-budget=5000",
+            "--dump-dom",
+            url,
+        ],
+        capture_output=True,
+        text=True,
+        timeout=_SECONDS,
+        check=False,
+    ).stdout
+
+
+def _agent_page(run: Run) -> None:
+    """Look up a tide and book a boat as one user, and open the pages of two users."""
+    users = [{"x-user": name} for name in ("ann", "ben")]
+    with run.served("boats") as url:
+        asked = _sent(f"{url}/messages", users[0], {"text": "Book me a boat."})
+        waiting = next(one for one in asked if one["kind"] == "approval")
+        decision = {"call_id": waiting["id"], "approved": True}
+        if _status(f"{url}/approvals", users[1], decision) != _NOT_FOUND:
+            raise FailedTaskError("another user decides about a call")
+        before = _shown(run, f"{url}/?user=ann")
+        ended = _sent(f"{url}/approvals", users[0], decision)
+        after, other = (_shown(run, f"{url}/?user={name}") for name in ("ann", "ben"))
+    _asked(run, 3)
+    said = "".join(one["text"] for one in ended if one["kind"] == "text")
+    if said != run.provider.texts[0] or ended[-1]["status"] != "completed":
+        raise FailedTaskError(f"the run ended with {ended[-1]} and {said!r}")
+    _has_in_order(
+        before, ["<p>Book me a boat.</p>", waiting["name"], "<button>Approve<", "Reject<"]
+    )
+    _has_in_order(after, ["<p>Book me a boat.</p>", f"<p>{said}</p>"])
+    if "<p>" in other or "<button>" in after:
+        raise FailedTaskError(f"the pages show too much: {after} {other}")
+
+
+def _sent(url: str, headers: Mapping[str, str], body: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Send a request, and return the events of its answer."""
+    data = {"content-type": "application/json", **headers}
+    request = urllib.request.Request(url, json.dumps(body).encode(), data)  # noqa: S310 - loopback
+    with urllib.request.urlopen(request, timeout=_SECONDS) as response:  # noqa: S310 - as above
+        return [json.loads(line[6:]) for line in response if line.startswith(b"data: ")]
 
 
 def _agent(before: int) -> Callable[[Run], None]:
@@ -402,6 +439,13 @@ TASKS: Final = (
         _page,
         "httpx2",
         ["fastapi", "uvicorn"],
+    ),
+    Task(
+        "agent-page",
+        [(f"{_HOW}/agent-endpoint.md", ""), (f"{_HOW}/agent-endpoint.md", "Show it in a page")],
+        _agent_page,
+        "httpx2",
+        ["starlette", "uvicorn"],
     ),
     Task("gateway", [(f"{_HOW}/gateway-keys.md", "")], _gateway, "gateway"),
     Task("columns", [("docs/scale.md", "Bodies of several protocols")], _columns, "arrow"),

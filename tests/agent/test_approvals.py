@@ -192,3 +192,44 @@ def test_the_note_stands_before_a_result_of_any_form(value: object) -> None:
     content = next(content for role, content in server.words[-1] if role == "tool")
     text = content if isinstance(content, str) else content[0]["text"]
     assert text.startswith("[The call was approved: Once.]")
+
+
+def test_pending_calls_are_those_of_the_log_without_a_decision(tmp_path: Path) -> None:
+    seen: list[int] = []
+
+    def approve(_tool: Tool, _call: ToolCallRequest) -> bool:
+        return True
+
+    with AnsweringServer(reply) as server:
+        agent = agent_of(server, seen)
+        with LogFile(tmp_path / "log") as log:
+            state = AgentState(log)
+            assert agent.pending(state) == []
+            result = agent.run_sync("go", state=state)
+            assert agent.pending(state) == [*result.pending] != []
+        with LogFile(tmp_path / "log") as log:
+            state, count = AgentState(log), len(log.entries)
+            (call,) = agent.pending(state)
+            assert (call.tool_call_id, call.arguments) == ("c1", {"euros": 500})
+            assert agent_of(server, seen, approve=approve).pending(state) == []
+            assert len(log.entries) == count
+            agent.resume_sync(state, {"c1": False})
+            assert agent.pending(state) == []
+    assert not seen
+
+
+def test_pending_calls_need_no_runtime_and_end_with_the_next_message() -> None:
+    def pay_as(euros: int, runtime: str) -> str:
+        """Pay."""
+        return f"{runtime} paid {euros}"
+
+    with AnsweringServer(
+        lambda words: (("c1", "pay_as", {"euros": 5}),) if words[-1][1] == "pay" else ("fine",)
+    ) as server:
+        config = {"tools": {"require_approval": ["pay_as"]}}
+        agent = Agent(config, [pay_as], model=server.model())
+        state = AgentState()
+        agent.run_sync("pay", state=state, runtime="ann")
+        assert [call.tool_call_id for call in agent.pending(state)] == ["c1"]
+        agent.run_sync("no", state=state, runtime="ann")
+        assert agent.pending(state) == []

@@ -259,6 +259,21 @@ class Agent(Generic[T]):
         """Continue a run, and wait for each event; otherwise as `stream_sync`."""
         return self._waiting(self._run_on(state, runtime, approve).resumed(approvals or {}))
 
+    def pending(self, state: AgentState) -> list[ToolCallRequest]:
+        """Return the calls of a conversation that wait for an approval, oldest first.
+
+        They are those of the event `run_end`, also in another process, whose log has them. The
+        answer is [] while an agent asks by `approve`.
+
+        Args:
+            state: the conversation, which is only read.
+
+        Raises:
+            MisuseError: the settings name a tool that does not exist.
+        """
+        unused = object()  # no tool runs here
+        return self._run_on(state, unused, None).pending()
+
     async def aclose(self) -> None:
         """Close the connections that this event loop has to the model of the settings.
 

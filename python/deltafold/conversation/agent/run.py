@@ -38,6 +38,7 @@ from deltafold.conversation.agent.typed_output import Finishing
 from deltafold.conversation.context.run_state import ENDED, RunStatus
 from deltafold.conversation.history.entries import ModelInputEntry, ModelOutputEntry
 from deltafold.conversation.history.frozen import copied, kept_message
+from deltafold.conversation.history.tool_calls import ToolCallRequest
 from deltafold.conversation.tools.approval import Approval, Approvals
 from deltafold.conversation.tools.argument_parser import ArgumentError
 from deltafold.errors.model_error import ModelError, OutputError
@@ -108,6 +109,10 @@ class Run:
                     yield events
         finally:
             claim.release()
+
+    def pending(self) -> list[ToolCallRequest]:
+        """Return the calls that wait for an approval; the log is only read."""
+        return Answering(self._setup, 0).undecided(waiting_calls(self._state.log))
 
     def _step(self, said: Message | None) -> Step:
         """Begin the telemetry of a run."""

@@ -182,6 +182,16 @@ class Answering:
             results[call.tool_call_id] = known or told(call, ToolExecutionStatus.SKIPPED, NOT_RUN)
         self._append(calls, results)
 
+    def undecided(self, calls: Iterable[ToolCallRequest]) -> list[ToolCallRequest]:
+        """Return the calls that wait for an approval."""
+        stages = stages_of(self._state.log)
+        reached = ((call, stages.get(call.tool_call_id, Stages())) for call in calls)
+        return [
+            call
+            for call, so_far in reached
+            if self._known(call, so_far) is None and self._waits(call, so_far)
+        ]
+
     async def close(self) -> None:
         """Cancel the calls that run, and wait until they have ended."""
         for task in self._tasks.values():

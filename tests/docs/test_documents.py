@@ -18,6 +18,7 @@ import pytest
 
 from any_provider import AnyProvider
 from corpus import ROOT
+from deltafold import otel
 from deltafold.cli import make_parser
 from documentation import Block, Reader, blocks_of, forget, pages, python_of, surround
 from given_to_documents import GIVEN, give
@@ -41,6 +42,7 @@ ENGINES: Final = {"duckdb", "polars", "ray", "spark"}
 
 def run_page(page: str, names: dict[str, Any]) -> None:
     with Reader(names) as reader, contextlib.ExitStack() as stack:
+        stack.callback(otel.uninstrument)  # pages show what observes all later calls
         give(page, names, stack)
         for block in python_of(page):
             reader.run(block)

@@ -3,9 +3,10 @@
 In: the call of the first Model, and what finds the next one after a failure.  Out: the streams of
 `stream` and `stream_sync`, with one beginning and one end.
 
-Laws: what comes before the first part of an answer waits for that part, so that nobody sees the
-beginning of an answer that another Model gives. Readers have each text once. A failure that moves
-the call on is not seen; its own observer learns of it. The ways of reading share one position.
+Laws: the deltas before the first part of an answer are held back until that part arrives, so that
+no reader sees the beginning of an answer that another Model gives. Each text is read once. Readers
+do not see a failure that moves the call on; the telemetry of the failed call has it. All ways of
+reading a stream share one position.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator
@@ -31,7 +32,7 @@ _BEFORE_CONTENT: Final = {DeltaKind.START, DeltaKind.USAGE}
 
 
 class _Journey:
-    """The way of a stream from Model to Model.
+    """The position of a stream in its chain of Models.
 
     Attributes:
         continued: the streams whose answers another Model has continued.
@@ -46,7 +47,7 @@ class _Journey:
         self._following = following
         self._held: list[MessageDelta] = []
         self._begun = False
-        # The deltas of an answer that nobody would continue need not be looked at.
+        # If no further Model can continue a text, the text need not be followed.
         self._splice = Splice() if following.continues else None
 
     def taken(
@@ -54,7 +55,9 @@ class _Journey:
     ) -> tuple[DeltaBatch | None, Prepared | None]:
         """Take the deltas of a read.
 
-        Return those that the reader sees now, None if there are none, and the next call.
+        Returns:
+            The deltas that the reader sees now, None if there are none; and the call of the next
+            Model, None if the same one goes on.
         """
         is_last = batch.ends_stream
         if self._begun and self._splice is None and not is_last:
@@ -80,7 +83,7 @@ class _Journey:
     def _moved(
         self, core: StreamCore, following: Prepared, deltas: list[MessageDelta]
     ) -> DeltaBatch | None:
-        """Return the deltas of an answer that is continued; drop those before another answer."""
+        """Return the deltas of an answer that the next Model continues; drop those of another."""
         self._held = []
         self.call = following
         if not core.assembler.snapshot().parts:
@@ -163,7 +166,7 @@ class _AwaitedDeltas:
 
 
 class _Sums(Generic[CoreT]):
-    """What the calls of a stream have cost together."""
+    """Usage and cost of all calls of a stream."""
 
     _core: CoreT
     _journey: _Journey

@@ -317,7 +317,7 @@ class Agent(Generic[T]):
                 self._manager,
                 self._instructions,
                 self._enabled(state),
-                approve or self._approve,
+                self._approve if approve is None else approve,
                 self,
                 self._runtime if runtime is None else runtime,
                 self._output,

@@ -2,9 +2,10 @@
 
 In: what was sent, and the log.  Out: a budget, and the request from which on it is in force.
 
-Laws: a budget is smaller than what was sent. The answer to the first request with a budget records
-it, so that all later requests of the conversation to this model have it too, also in another
-process: what was left out stays left out, and a request remains the beginning of the next one.
+Laws: the budget is smaller than the context that was refused. The answer to the first request with
+a budget records it in its metadata. All later requests of the conversation to this model keep to
+it, also in another process, so that entries that were left out stay left out and each request
+begins with the one before it.
 """
 
 from collections.abc import Mapping

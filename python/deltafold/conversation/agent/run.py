@@ -197,7 +197,13 @@ class Run:
             await answering.close()
 
     def _deliver(self, *, is_over: bool = False) -> None:
-        """Append the messages that were sent, as inputs, unless the next request goes on a text."""
+        """Append the messages that were sent, as inputs.
+
+        They wait while the next request lets an answer go on that was paused or broke off.
+
+        Args:
+            is_over: whether the run would end, so that messages are due that wait for that.
+        """
         answer = last_answer(self._state.log)
         if broken_answer(self._state.log) or (answer and is_paused(answer)):
             return

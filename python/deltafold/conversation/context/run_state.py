@@ -197,6 +197,9 @@ class RunClaim:
         log: the log of the conversation that the run writes to.
         run_state: the state of the conversation's last run.
 
+    Attributes:
+        log: the log that the run writes to; another log of the conversation sends to it.
+
     Raises:
         IllegalTransitionError: another run has the conversation.
     """

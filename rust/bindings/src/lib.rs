@@ -1,10 +1,10 @@
 //! `deltafold._core`: the Python extension, with frozen classes over the core, conversions and error mapping.
 //!
-//! The rooms by what Python sees, bottom first: `support`, `delta`, `message`, `decode`; above them `arrow`, `encode` and
-//! `stream`.
+//! The rooms by what Python sees, bottom first: `support`, `delta`, `message`, `decode`; above them `arrow`, `encode`,
+//! `requests` and `stream`.
 //!
 //! Laws:
-//! - A room imports only rooms below it.  `arrow`, `encode` and `stream` do not import each other.
+//! - A room imports only rooms below it.  `arrow`, `encode`, `requests` and `stream` do not import each other.
 //! - No Python object is built, dropped or called while a lock is held.  Signal handlers between the slices of a huge feed
 //!   are the exception; they find the object busy.
 //! - A busy lock raises `MisuseError` and never waits.  The lock of a lazy message is the exception: it is held for a few
@@ -20,6 +20,7 @@ mod decode;
 mod delta;
 mod encode;
 mod message;
+mod requests;
 mod stream;
 mod support;
 
@@ -52,6 +53,9 @@ fn add_classes(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<message::partial_json::JsonDefect>()?;
     module.add_class::<message::partial_json::PartialJson>()?;
     module.add_class::<message::snapshot::ToolCallBuffer>()?;
+    module.add_class::<requests::RequestOutline>()?;
+    module.add_class::<requests::RequestRows>()?;
+    module.add_class::<requests::RequestStencil>()?;
     module.add_class::<stream::cursor::Cursor>()?;
     module.add_class::<stream::timer::StreamTimer>()?;
     module.add_class::<stream::timer::StreamTimes>()?;

@@ -32,6 +32,7 @@ pub mod limits;
 pub mod markup;
 pub mod provider_error;
 pub mod sink;
+pub mod stencil;
 pub mod template;
 
 pub use contract::{

@@ -7,7 +7,7 @@
 
 /// Return the end offset of the white space at `at`.
 #[inline]
-pub(super) fn space_end(bytes: &[u8], mut at: usize) -> usize {
+pub(crate) fn space_end(bytes: &[u8], mut at: usize) -> usize {
     while let Some(b' ' | b'\t' | b'\n' | b'\r') = bytes.get(at) {
         at += 1;
     }

@@ -1,0 +1,139 @@
+//! Requests as Python objects: `RequestOutline` and the `RequestStencil` that it is written with.
+//!
+//! In: the bytes of a request, and rows of data about its protocol.  Out: the bytes of the request in another protocol.
+//!
+//! Law: reading and writing hold no lock and no interpreter, so that the streams of the process go on.
+
+use deltafold::stencil::{Outline, Rows, Sample, Stencil};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+/// The plain messages of a protocol, as data.
+#[pyclass(module = "deltafold._core", frozen)]
+pub(crate) struct RequestRows {
+    rows: Rows,
+}
+
+#[pymethods]
+impl RequestRows {
+    #[new]
+    #[pyo3(signature = (json, /))]
+    fn new(json: &str) -> PyResult<Self> {
+        let rows = Rows::from_json(json)
+            .map_err(|error| PyValueError::new_err(format!("rows of a protocol: {error}")))?;
+        Ok(Self { rows })
+    }
+}
+
+/// A request with rounds of plain messages.
+#[pyclass(module = "deltafold._core", frozen)]
+pub(crate) struct RequestOutline {
+    body: Py<PyBytes>,
+    outline: Outline,
+}
+
+#[pymethods]
+impl RequestOutline {
+    /// Read a request; None if no stretch of it is worth a stencil.
+    #[staticmethod]
+    #[pyo3(signature = (body, rows, /))]
+    fn read(py: Python<'_>, body: Bound<'_, PyBytes>, rows: &RequestRows) -> Option<Self> {
+        let bytes = body.as_bytes();
+        let read = || Outline::read(std::str::from_utf8(bytes).ok()?, &rows.rows);
+        let outline = py.detach(read)?;
+        Some(Self { body: body.unbind(), outline })
+    }
+
+    /// What a stencil of the request is found by, None if a message is not plain.
+    #[getter]
+    fn key<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
+        Some(PyBytes::new(py, self.outline.key()?))
+    }
+
+    /// Number of messages, and of those that a stencil writes.
+    #[getter]
+    fn counts(&self) -> (usize, usize) {
+        self.outline.counts()
+    }
+
+    /// For each stretch of rounds the form of each round, as the place of its sample among the samples of the stretch.
+    #[pyo3(signature = (known, /))]
+    fn forms(&self, known: Option<&RequestStencil>) -> Option<Vec<Vec<usize>>> {
+        self.outline.forms(known.map(|known| &known.stencil))
+    }
+
+    /// Return the ids of the calls, and the names of the tools that they call.
+    fn identifiers<'py>(&'py self, py: Python<'py>) -> (Vec<&'py str>, Vec<&'py str>) {
+        self.outline.identifiers(self.json(py))
+    }
+
+    /// Return whether a stencil has all forms of the request.
+    #[pyo3(signature = (stencil, /))]
+    fn is_covered(&self, stencil: &RequestStencil) -> bool {
+        self.outline.is_covered(&stencil.stencil)
+    }
+
+    /// Return a short request of the same kind, with marks for what a stencil leaves open; for each of its messages the place
+    /// in the request; and for each of its units the number behind those of its marks.
+    #[pyo3(signature = (known, mark, /))]
+    fn sample<'py>(
+        &self,
+        py: Python<'py>,
+        known: Option<&RequestStencil>,
+        mark: &str,
+    ) -> Option<(Bound<'py, PyBytes>, Vec<usize>, Vec<usize>)> {
+        let known = known.map(|known| &known.stencil);
+        let Sample { body, items, units } = self.outline.sample(self.json(py), known, mark)?;
+        Some((PyBytes::new(py, body.as_bytes()), items, units))
+    }
+
+    /// Return the stencil that follows from the translation of a sample, None if none does.
+    #[pyo3(signature = (known, translated, mark, /))]
+    fn learn(
+        &self,
+        known: Option<&RequestStencil>,
+        translated: &[u8],
+        mark: &str,
+    ) -> Option<RequestStencil> {
+        let known = known.map(|known| &known.stencil);
+        let translated = std::str::from_utf8(translated).ok()?;
+        let stencil = Stencil::learn(&self.outline, known, translated, mark)?;
+        Some(RequestStencil { stencil })
+    }
+
+    /// Return the translation of the request, None if the stencil lacks one of its forms.
+    #[pyo3(signature = (stencil, /))]
+    fn filled<'py>(
+        &self,
+        py: Python<'py>,
+        stencil: &RequestStencil,
+    ) -> Option<Bound<'py, PyBytes>> {
+        let body = self.body.bind(py).as_bytes();
+        let filled = py.detach(|| {
+            let json = std::str::from_utf8(body).ok()?;
+            stencil.stencil.fill(&self.outline, json)
+        })?;
+        Some(PyBytes::new(py, filled.as_bytes()))
+    }
+}
+
+impl RequestOutline {
+    fn json<'py>(&'py self, py: Python<'py>) -> &'py str {
+        std::str::from_utf8(self.body.as_bytes(py)).unwrap_or("")
+    }
+}
+
+/// A translation of a kind of requests, without their texts.
+#[pyclass(module = "deltafold._core", frozen)]
+pub(crate) struct RequestStencil {
+    stencil: Stencil,
+}
+
+#[pymethods]
+impl RequestStencil {
+    /// Size in bytes, about.
+    fn __len__(&self) -> usize {
+        self.stencil.size()
+    }
+}

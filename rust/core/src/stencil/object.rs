@@ -1,0 +1,168 @@
+//! Objects of arguments: whether all readers read one alike, and its compact form.
+//!
+//! In: JSON.  Out: the end of the object, or the object as `json.dumps` of Python writes it, without ASCII escapes.
+
+use super::token::{has_lone_surrogate, string_at};
+use crate::json::{number_end, space_end, write_string};
+
+/// Levels that arguments may nest, far below the bound of any reader.
+const LEVELS: usize = 64;
+
+/// Digits of a number that each reader keeps.
+const DIGITS: usize = 15;
+
+/// Return the end of the object at the beginning of the text, `None` if readers could differ about it.
+pub(super) fn is_exact(json: &str) -> Option<usize> {
+    let at = space_end(json.as_bytes(), 0);
+    if json.as_bytes().get(at) != Some(&b'{') {
+        return None;
+    }
+    let end = walk(json, at, LEVELS, &mut |_, _| {})?;
+    let rest = space_end(json.as_bytes(), end);
+    // White space behind the object belongs to a text that holds nothing else.
+    Some(if rest == json.len() { rest } else { end })
+}
+
+/// Write an object that [`is_exact`] accepted, without white space.
+pub(super) fn write_compact(out: &mut String, json: &str) {
+    let at = space_end(json.as_bytes(), 0);
+    let mut write = |piece: Piece, text: &str| match piece {
+        Piece::Raw => out.push_str(text),
+        Piece::String => match string_at(text, 0) {
+            Some((inner, _)) if inner.escaped => write_string(out, &inner.unescaped()),
+            _ => out.push_str(text),
+        },
+    };
+    let _ = walk(json, at, LEVELS, &mut write);
+}
+
+#[derive(Clone, Copy)]
+enum Piece {
+    Raw,
+    String,
+}
+
+/// Walk the value at `at`; return its end.
+fn walk(
+    json: &str,
+    at: usize,
+    levels: usize,
+    write: &mut impl FnMut(Piece, &str),
+) -> Option<usize> {
+    let bytes = json.as_bytes();
+    match bytes.get(at)? {
+        b'{' => members(json, at, levels.checked_sub(1)?, write),
+        b'[' => items(json, at, levels.checked_sub(1)?, write),
+        b'"' => string(json, at, write),
+        b'-' | b'0'..=b'9' => {
+            let end = number_end(bytes, at).ok()?;
+            let number = json.get(at..end)?;
+            write(Piece::Raw, number);
+            is_canonical(number).then_some(end)
+        }
+        _ => {
+            let rest = json.get(at..)?;
+            let word = ["true", "false", "null"].into_iter().find(|word| rest.starts_with(word))?;
+            write(Piece::Raw, word);
+            Some(at + word.len())
+        }
+    }
+}
+
+fn string(json: &str, at: usize, write: &mut impl FnMut(Piece, &str)) -> Option<usize> {
+    let (text, end) = string_at(json, at)?;
+    write(Piece::String, json.get(at..end)?);
+    (!has_lone_surrogate(text)).then_some(end)
+}
+
+fn members(
+    json: &str,
+    at: usize,
+    levels: usize,
+    write: &mut impl FnMut(Piece, &str),
+) -> Option<usize> {
+    let bytes = json.as_bytes();
+    let mut keys: Vec<&str> = Vec::new();
+    write(Piece::Raw, "{");
+    let mut at = space_end(json.as_bytes(), at + 1);
+    if bytes.get(at) == Some(&b'}') {
+        write(Piece::Raw, "}");
+        return Some(at + 1);
+    }
+    loop {
+        let (key, end) = string_at(json, at)?;
+        // A key with escapes could be another spelling of one before it.
+        if key.escaped {
+            return None;
+        }
+        keys.push(key.raw);
+        write(Piece::Raw, json.get(at..end)?);
+        at = space_end(json.as_bytes(), end);
+        if bytes.get(at) != Some(&b':') {
+            return None;
+        }
+        write(Piece::Raw, ":");
+        at = space_end(
+            json.as_bytes(),
+            walk(json, space_end(json.as_bytes(), at + 1), levels, write)?,
+        );
+        match bytes.get(at)? {
+            b',' => write(Piece::Raw, ","),
+            b'}' => {
+                write(Piece::Raw, "}");
+                return are_distinct(&mut keys).then_some(at + 1);
+            }
+            _ => return None,
+        }
+        at = space_end(json.as_bytes(), at + 1);
+    }
+}
+
+fn items(
+    json: &str,
+    at: usize,
+    levels: usize,
+    write: &mut impl FnMut(Piece, &str),
+) -> Option<usize> {
+    let bytes = json.as_bytes();
+    write(Piece::Raw, "[");
+    let mut at = space_end(json.as_bytes(), at + 1);
+    if bytes.get(at) == Some(&b']') {
+        write(Piece::Raw, "]");
+        return Some(at + 1);
+    }
+    loop {
+        at = space_end(json.as_bytes(), walk(json, at, levels, write)?);
+        match bytes.get(at)? {
+            b',' => write(Piece::Raw, ","),
+            b']' => {
+                write(Piece::Raw, "]");
+                return Some(at + 1);
+            }
+            _ => return None,
+        }
+        at = space_end(json.as_bytes(), at + 1);
+    }
+}
+
+fn are_distinct(keys: &mut [&str]) -> bool {
+    keys.sort_unstable();
+    keys.windows(2).all(|pair| pair.first() != pair.last())
+}
+
+/// Return whether Python writes a number that it has read in the same form.
+fn is_canonical(number: &str) -> bool {
+    let digits = number.strip_prefix('-').unwrap_or(number);
+    let Some((whole, fraction)) = digits.split_once('.') else {
+        return number != "-0"
+            && !digits.contains(['e', 'E'])
+            && digits.len() <= MAX_INTEGER_DIGITS;
+    };
+    let is_short = whole.len() + fraction.len() <= DIGITS && !fraction.contains(['e', 'E']);
+    is_short
+        && (fraction == "0" || !fraction.ends_with('0'))
+        && !(whole == "0" && fraction.starts_with("0000"))
+}
+
+/// Digits of an integer that `json.loads` takes without a limit of its own.
+const MAX_INTEGER_DIGITS: usize = 18;

@@ -1,0 +1,127 @@
+//! Tokens that rules of other protocols cannot tell from any other token of their kind.
+//!
+//! In: the JSON of a request and the offset of a value.  Out: the end of the value, if it is such a token.
+//!
+//! Laws: a text shows something, so that no rule drops it as blank.  No string has a lone surrogate.  An id is written without
+//! escapes.  Arguments are one object that means the same to every reader: no key twice, no number that a reader could round
+//! or write in another form.
+
+use super::object::is_exact;
+use crate::json::{Carry, Str, string_end};
+
+/// Kind of a token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Text of a message or a result.
+    Text,
+    /// Id of a call.
+    Call,
+    /// Id of the call that a result answers.
+    Result,
+    /// Name of a tool.
+    Name,
+    /// Arguments as the JSON text of an object.
+    ArgumentText,
+    /// Arguments as an object.
+    ArgumentObject,
+}
+
+/// A token in the JSON of a request, quotes included.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Token {
+    pub(super) kind: Kind,
+    pub(super) start: usize,
+    pub(super) end: usize,
+}
+
+impl Token {
+    pub(super) fn of(self, json: &str) -> &str {
+        json.get(self.start..self.end).unwrap_or("")
+    }
+
+    /// Return the JSON between the quotes.
+    pub(super) fn inside(self, json: &str) -> &str {
+        json.get(self.start + 1..self.end.saturating_sub(1)).unwrap_or("")
+    }
+}
+
+/// Return the string at `at`.
+pub(super) fn string_at(json: &str, at: usize) -> Option<(Str<'_>, usize)> {
+    let bytes = json.as_bytes();
+    if bytes.get(at) != Some(&b'"') {
+        return None;
+    }
+    let (end, escaped) = string_end(bytes, at + 1).ok()?;
+    Some((Str { raw: json.get(at + 1..end)?, escaped }, end + 1))
+}
+
+/// Return the token of a kind that begins at `at`.
+pub(super) fn token_at(json: &str, at: usize, kind: Kind) -> Option<Token> {
+    let end = match kind {
+        Kind::ArgumentObject => is_exact(json.get(at..)?)? + at,
+        Kind::ArgumentText => {
+            let (text, end) = string_at(json, at)?;
+            let object = unescaped(text)?;
+            (is_exact(&object)? == object.len()).then_some(end)?
+        }
+        Kind::Text => {
+            let (text, end) = string_at(json, at)?;
+            (is_shown(text.raw) && !has_lone_surrogate(text)).then_some(end)?
+        }
+        Kind::Call | Kind::Result | Kind::Name => {
+            let (text, end) = string_at(json, at)?;
+            (!text.escaped && !text.raw.is_empty()).then_some(end)?
+        }
+    };
+    Some(Token { kind, start: at, end })
+}
+
+/// Return the text of a token, `None` with a lone surrogate in it.
+fn unescaped(text: Str<'_>) -> Option<std::borrow::Cow<'_, str>> {
+    (!has_lone_surrogate(text)).then(|| text.unescaped())
+}
+
+pub(super) fn has_lone_surrogate(text: Str<'_>) -> bool {
+    if !text.escaped || !(text.raw.contains("\\uD") || text.raw.contains("\\ud")) {
+        return false;
+    }
+    let (mut out, mut carry) = (String::new(), Carry::default());
+    text.decode_into(&mut out, &mut carry);
+    carry.flush(&mut out);
+    carry.lone > 0
+}
+
+/// Return whether a text begins with something that is not white space, and that is written without an escape.
+///
+/// Rules look for white space at the ends of a text, and for words of their own at its beginning; ids that are made for calls
+/// without one begin with `call_`, and avoid texts that do.
+fn is_shown(raw: &str) -> bool {
+    let visible = |c: char| !c.is_whitespace() && !c.is_control() && c != '\\';
+    !raw.starts_with("call_")
+        && raw.chars().take(LOOK_AHEAD).any(visible_outside_of_escapes(visible))
+}
+
+/// Characters of a text that are searched for one that is shown.
+const LOOK_AHEAD: usize = 256;
+
+fn visible_outside_of_escapes(visible: impl Fn(char) -> bool) -> impl FnMut(char) -> bool {
+    let mut in_escape = 0;
+    move |c| {
+        if in_escape > 0 {
+            // The letter of an escape, or of `\u` with the four digits after it.
+            in_escape = if in_escape == 5 && c == 'u' {
+                4
+            } else if in_escape == 5 {
+                0
+            } else {
+                in_escape - 1
+            };
+            return false;
+        }
+        if c == '\\' {
+            in_escape = 5;
+            return false;
+        }
+        visible(c)
+    }
+}

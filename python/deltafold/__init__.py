@@ -89,6 +89,7 @@ _NAMES = {
         "load_model",
     ),
     "deltafold.models.histories": ("HistoryMembers", "render_messages"),
+    "deltafold.models.translation": ("TranslatedRequest", "translate_request"),
     "deltafold.specs.output_schema": ("OutputSchema",),
     "deltafold.streams.bodies": ("Detection", "decode_response", "detect"),
     "deltafold.streams.choices": ("afold_choices", "fold_choices"),

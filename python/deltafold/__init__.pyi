@@ -225,6 +225,12 @@ from deltafold.models.histories import (
 from deltafold.models.histories import (
     render_messages as render_messages,
 )
+from deltafold.models.translation import (
+    TranslatedRequest as TranslatedRequest,
+)
+from deltafold.models.translation import (
+    translate_request as translate_request,
+)
 from deltafold.specs.output_schema import OutputSchema as OutputSchema
 from deltafold.streams.bodies import (
     Detection as Detection,
@@ -388,6 +394,7 @@ __all__: list[str] = [
     "ToolChoice",
     "ToolResultPart",
     "ToolSpec",
+    "TranslatedRequest",
     "Transcoder",
     "UnknownDialectError",
     "Usage",
@@ -423,5 +430,6 @@ __all__: list[str] = [
     "transcode",
     "transcode_chunks",
     "transcode_response",
+    "translate_request",
 ]
 __all__ += _adapters.__all__

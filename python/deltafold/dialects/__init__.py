@@ -8,6 +8,7 @@ Laws: rendering and parsing do no I/O and keep no state, so that every rule of a
 test.  The rows alone import no model of pydantic; a folder is imported when its row is used first.
 """
 
+import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -16,6 +17,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
+from deltafold._core import RequestRows
 from deltafold.contract.exceptions import MisuseError
 from deltafold.dialects.capability import Capability
 from deltafold.dialects.mechanism import Mechanism
@@ -212,6 +214,15 @@ class Dialect:
         cast("Callable[[Reader], None]", self._module("parse").read_body)(reader)
         return reader.done(self.settings)
 
+    def plain_rows(self, target: "Dialect") -> RequestRows | None:
+        """Return the plain messages of this dialect for requests of a target, None without any."""
+        return _rows_of(self.folder, is_own=self.name == target.name)
+
+    def keeps(self, call_ids: Collection[str], tool_names: Collection[str]) -> bool:
+        """Return whether requests have these ids of calls and names of tools as they are."""
+        identifiers = _renderer_of(self.folder).identifiers
+        return identifiers.call_ids().keeps(call_ids) and identifiers.tool_names().keeps(tool_names)
+
     def _side(self) -> "Side":
         from deltafold.dialects.migration import Side  # noqa: PLC0415 - see the head
 
@@ -256,6 +267,14 @@ def _renderer_of(folder: str) -> _Renderer:
     module, settings = _module_of(folder, "render"), _module_of(folder, "settings")
     merges = settings.SETTINGS["extra_body"].form is Form.NONE
     return _Renderer(Rendering, module.IDENTIFIERS, module.body_of, merges)
+
+
+@cache
+def _rows_of(folder: str, *, is_own: bool) -> RequestRows | None:
+    module = _module_of(folder, "parse")
+    plain: object = getattr(module, "PLAIN", None)
+    rows = plain if is_own else getattr(module, "PLAIN_ELSEWHERE", plain)
+    return None if rows is None else RequestRows(json.dumps(rows, separators=(",", ":")))
 
 
 @cache

@@ -9,7 +9,7 @@ share an alias. Each alias can be mapped back.
 
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final, Self
 
 _DIGITS: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -67,6 +67,11 @@ class Aliases:
             return "".join(digits)
 
         return cls(rf"[a-zA-Z0-9]{{{length}}}", stand_in)
+
+    def keeps(self, names: Iterable[str]) -> bool:
+        """Return whether all names or ids are sent as they are."""
+        matches = re.compile(self._pattern).fullmatch
+        return all(map(matches, names))
 
     def of(self, name: str) -> str:
         """Return the name or id to send."""

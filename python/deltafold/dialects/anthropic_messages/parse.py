@@ -48,6 +48,39 @@ _OF_SOURCE: Final = frozenset({"type", "media_type", "data", "url", "file_id"})
 _SHOWN_AS_TEXT: Final = frozenset({"document", "search_result"})
 
 
+def _plain(marks: Object, others: list[Object]) -> Object:
+    text: Object = {"type": "text", "text": "$text", **marks}
+    result: Object = {
+        "type": "tool_result",
+        "tool_use_id": "$result",
+        "content?": {"$or": ["$text", "", [{"type": "text", "text": "$text"}]]},
+        "is_error?": {"$or": [False, True]},
+        **marks,
+    }
+    call: Object = {"type": "tool_use", "id": "$call", "name": "$name", "input": "$input", **marks}
+    said: Object = {"role": "user", "content": {"$or": ["$text", [text, result]]}}
+    answer: Object = {"role": "assistant", "content": {"$or": ["$text", [text, call, *others]]}}
+    return {
+        "history": "messages",
+        "beside": {"system": {"$or": ["$text", [text]]}},
+        "rows": [{"speaker": "user", "item": said}, {"speaker": "assistant", "item": answer}],
+    }
+
+
+PLAIN: Final = _plain({}, [])
+"""Plain messages, in the form that `rust/core/src/stencil/rows.rs` reads."""
+
+PLAIN_ELSEWHERE: Final = _plain(
+    {
+        "cache_control?": {
+            "$or": [{"type": "ephemeral"}, {"type": "ephemeral", "ttl": {"$or": ["5m", "1h"]}}]
+        }
+    },
+    [{"type": "thinking", "thinking": {"$or": ["$optional", ""]}, "signature": "$optional"}],
+)
+"""Plain messages where another dialect is written, which takes neither marks nor signatures."""
+
+
 def read_body(reader: Reader) -> None:
     """Read a request body."""
     system = [

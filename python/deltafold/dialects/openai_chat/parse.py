@@ -62,6 +62,37 @@ _REASONING: Final = ("reasoning_details", "thinking_blocks", "reasoning_content"
 """Members that can hold reasoning, the one with most content first."""
 _CALL: Final = {"id", "type", "function", "custom", "extra_content"}
 
+_TEXTS: Final = {"$or": ["$text", [{"type": "text", "text": "$text"}]]}
+
+PLAIN: Final[Object] = {
+    "history": "messages",
+    "rows": [
+        {
+            "speaker": "user",
+            "item": {"role": {"$or": ["user", "system", "developer"]}, "content": _TEXTS},
+        },
+        {
+            "speaker": "assistant",
+            "item": {
+                "role": "assistant",
+                "content?": {"$or": ["$text", None, ""]},
+                "tool_calls?": [
+                    {
+                        "id": "$call",
+                        "type": "function",
+                        "function": {"name": "$name", "arguments": "$arguments"},
+                    }
+                ],
+            },
+        },
+        {
+            "speaker": "user",
+            "item": {"role": "tool", "tool_call_id": "$result", "content": {"$or": ["$text", ""]}},
+        },
+    ],
+}
+"""Plain messages, in the form that `rust/core/src/stencil/rows.rs` reads."""
+
 
 def read_body(reader: Reader) -> None:
     """Read a request body."""

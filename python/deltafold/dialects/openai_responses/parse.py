@@ -54,6 +54,69 @@ _RESULTS: Final = {"function_call_output", "custom_tool_call_output"}
 _SEARCH_OUTPUT: Final = f"{SEARCH}_output"
 
 
+def _plain(of_items: Object, others: list[Object]) -> Object:
+    answered: Object = {"type": "output_text", "text": "$text", "annotations?": [], "logprobs?": []}
+    said: Object = {"$or": ["$text", [{"type": "input_text", "text": "$text"}]]}
+    message: Object = {"type?": "message"}
+    rows: list[tuple[str, Object]] = [
+        ("user", {**message, "role": {"$or": ["user", "system", "developer"]}, "content": said}),
+        (
+            "assistant",
+            {
+                **message,
+                "role": "assistant",
+                "content": {"$or": ["$text", [answered]]},
+                **of_items,
+            },
+        ),
+        (
+            "assistant",
+            {
+                "type": "function_call",
+                "call_id": "$call",
+                "name": "$name",
+                "arguments": "$arguments",
+                **of_items,
+            },
+        ),
+        (
+            "user",
+            {
+                "type": "function_call_output",
+                "call_id": "$result",
+                "output": {"$or": ["$text", "", [{"type": "input_text", "text": "$text"}]]},
+                **of_items,
+            },
+        ),
+        *(("assistant", item) for item in others),
+    ]
+    return {
+        "history": "input",
+        "beside": {"instructions": "$text"},
+        "rows": [{"speaker": speaker, "item": item} for speaker, item in rows],
+    }
+
+
+PLAIN: Final = _plain({}, [])
+"""Plain items, in the form that `rust/core/src/stencil/rows.rs` reads."""
+
+_OF_ITEMS: Final = {"id?": {"$or": ["$optional", None]}, "status?": "completed"}
+
+PLAIN_ELSEWHERE: Final = _plain(
+    _OF_ITEMS,
+    [
+        {
+            "type": "reasoning",
+            "summary": {"$or": [[], [{"type": "summary_text", "text": "$optional"}]]},
+            "content?": {"$or": [None, []]},
+            "encrypted_content?": {"$or": ["$optional", None]},
+            **_OF_ITEMS,
+        }
+    ],
+)
+"""Plain items where another dialect is written, which takes neither ids nor encrypted reasoning."""
+
+
 def read_body(reader: Reader) -> None:
     """Read a request body."""
     instructions = reader.body.pop("instructions", None)

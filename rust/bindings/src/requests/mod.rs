@@ -4,6 +4,8 @@
 //!
 //! Law: reading and writing hold no lock and no interpreter, so that the streams of the process go on.
 
+use std::collections::HashMap;
+
 use deltafold::stencil::{Outline, Rows, Sample, Stencil};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -26,6 +28,14 @@ impl RequestRows {
     }
 }
 
+/// The body; for each message its place in the request, and its unit if it has marks; for each unit the number behind those of
+/// its marks, its form (None at an edge of the request) and the number of its stretch.
+type RequestSample<'py> = (
+    Bound<'py, PyBytes>,
+    Vec<(usize, Option<usize>)>,
+    Vec<(usize, Option<Bound<'py, PyBytes>>, usize)>,
+);
+
 /// A request with rounds of plain messages.
 #[pyclass(module = "deltafold._core", frozen)]
 pub(crate) struct RequestOutline {
@@ -45,10 +55,16 @@ impl RequestOutline {
         Some(Self { body: body.unbind(), outline })
     }
 
-    /// What a stencil of the request is found by, None if a message is not plain.
+    /// What a stencil of the request is found by.
     #[getter]
-    fn key<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
-        Some(PyBytes::new(py, self.outline.key()?))
+    fn key<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, self.outline.key())
+    }
+
+    /// Whether all messages are plain.
+    #[getter]
+    fn is_whole(&self) -> bool {
+        self.outline.is_whole()
     }
 
     /// Number of messages, and of those that a stencil writes.
@@ -57,10 +73,12 @@ impl RequestOutline {
         self.outline.counts()
     }
 
-    /// For each stretch of rounds the form of each round, as the place of its sample among the samples of the stretch.
-    #[pyo3(signature = (known, /))]
-    fn forms(&self, known: Option<&RequestStencil>) -> Option<Vec<Vec<usize>>> {
-        self.outline.forms(known.map(|known| &known.stencil))
+    /// Return the forms of the rounds of each stretch in order.
+    fn forms<'py>(&self, py: Python<'py>) -> Vec<Vec<Bound<'py, PyBytes>>> {
+        let mut made: HashMap<&[u8], Bound<'py, PyBytes>> = HashMap::new();
+        let mut bytes = |form| made.entry(form).or_insert_with(|| PyBytes::new(py, form)).clone();
+        let mut of_stretch = |forms: Vec<_>| forms.into_iter().map(&mut bytes).collect();
+        self.outline.forms().into_iter().map(&mut of_stretch).collect()
     }
 
     /// Return the ids of the calls, and the names of the tools that they call.
@@ -74,18 +92,19 @@ impl RequestOutline {
         self.outline.is_covered(&stencil.stencil)
     }
 
-    /// Return a short request of the same kind, with marks for what a stencil leaves open; for each of its messages the place
-    /// in the request; and for each of its units the number behind those of its marks.
+    /// Return a short request of the same kind, with marks for what a stencil leaves open.
     #[pyo3(signature = (known, mark, /))]
     fn sample<'py>(
         &self,
         py: Python<'py>,
         known: Option<&RequestStencil>,
         mark: &str,
-    ) -> Option<(Bound<'py, PyBytes>, Vec<usize>, Vec<usize>)> {
+    ) -> Option<RequestSample<'py>> {
         let known = known.map(|known| &known.stencil);
-        let Sample { body, items, units } = self.outline.sample(self.json(py), known, mark)?;
-        Some((PyBytes::new(py, body.as_bytes()), items, units))
+        let Sample { body, messages, units } = self.outline.sample(self.json(py), known, mark)?;
+        let bytes = |form: Vec<u8>| PyBytes::new(py, &form);
+        let units = units.into_iter().map(|unit| (unit.end, unit.form.map(bytes), unit.stretch));
+        Some((PyBytes::new(py, body.as_bytes()), messages, units.collect()))
     }
 
     /// Return the stencil that follows from the translation of a sample, None if none does.

@@ -195,6 +195,7 @@ fn placed(units: &[(usize, &Unit)], translated: &str, mark: &str) -> Option<Vec<
         Kind::Text | Kind::ArgumentText | Kind::ArgumentObject => times == 1,
         // The marks of results are those of their calls; a protocol may tell neither ids nor names.
         Kind::Call | Kind::Name | Kind::Result => true,
+        Kind::Optional => times <= 1,
     });
     is_whole.then_some(found)
 }

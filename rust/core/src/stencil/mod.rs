@@ -23,5 +23,5 @@ mod rows;
 mod token;
 
 pub use learn::Stencil;
-pub use outline::{Outline, Sample};
+pub use outline::{Outline, Sample, SampleUnit};
 pub use rows::Rows;

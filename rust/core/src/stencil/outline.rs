@@ -63,8 +63,8 @@ pub struct Outline {
     /// Places of the messages.
     spans: Vec<Range<usize>>,
     pub(super) parts: Vec<Part>,
-    /// What a stencil is found by, if all messages are plain.
-    key: Option<Vec<u8>>,
+    is_whole: bool,
+    key: Vec<u8>,
 }
 
 /// The parts of a request in the order of its members.
@@ -94,42 +94,46 @@ impl Outline {
         let is_plain = (0..all).all(|place| is_answer(place).is_some());
         let is_whole = is_plain && is_answer(0) == Some(false) && is_answer(all - 1) == Some(false);
         let first = starts.first().copied().unwrap_or(all);
-        let mut edges = is_whole.then(|| unit(0..first)).flatten();
+        let edges = is_whole.then(|| unit(0..first)).flatten();
         let mut rounds = Vec::with_capacity(starts.len());
         for pair in starts.windows(2) {
             rounds.push(unit(*pair.first()?..*pair.last()?));
         }
         let last = starts.last().map(|start| unit(*start..all));
-        let key = match (&mut edges, last) {
-            (Some(head), last)
-                if rounds.iter().all(Option::is_some) && !matches!(last, Some(None)) =>
-            {
-                join(head, members.head);
-                let tail = last.flatten().unwrap_or_default();
-                let key = key_of(members.frame, &[&head.form, &tail.form], rounds.is_empty());
-                Some((key, tail))
-            }
-            _ => None,
-        };
         let spans = messages.iter().map(|message| message.span.clone()).collect();
-        let (parts, key) = match (edges, key) {
-            (Some(head), Some((key, tail))) => {
-                let mut parts = vec![Part::Edge(head)];
-                if !rounds.is_empty() {
-                    parts.push(Part::Rounds(rounds.into_iter().flatten().collect()));
-                }
-                parts.push(Part::Edge(tail));
-                (parts, Some(key))
-            }
-            _ => (stretches(rounds, all)?, None),
+        let history = members.history;
+        let is_whole = rounds.iter().all(Option::is_some) && !matches!(last, Some(None));
+        let Some(mut head) = edges.filter(|_| is_whole) else {
+            let key = key_of(members.frame, &[], false);
+            return Some(Self {
+                history,
+                spans,
+                parts: stretches(rounds, all)?,
+                is_whole: false,
+                key,
+            });
         };
-        Some(Self { history: members.history, spans, parts, key })
+        join(&mut head, members.head);
+        let tail = last.flatten().unwrap_or_default();
+        let key = key_of(members.frame, &[&head.form, &tail.form], rounds.is_empty());
+        let mut parts = vec![Part::Edge(head)];
+        if !rounds.is_empty() {
+            parts.push(Part::Rounds(rounds.into_iter().flatten().collect()));
+        }
+        parts.push(Part::Edge(tail));
+        Some(Self { history, spans, parts, is_whole, key })
     }
 
-    /// What a stencil of the request is found by: everything but the texts, ids, names and arguments of its messages, and
-    /// but the rounds between the first messages and the last round; `None` if a message is not plain.
-    pub fn key(&self) -> Option<&[u8]> {
-        self.key.as_deref()
+    /// What a stencil of the request is found by, if all messages are plain: everything but the texts, ids, names and
+    /// arguments of the messages, and but the rounds between the first messages and the last round.  Otherwise it is all but
+    /// the messages.
+    pub fn key(&self) -> &[u8] {
+        &self.key
+    }
+
+    /// Whether all messages are plain.
+    pub fn is_whole(&self) -> bool {
+        self.is_whole
     }
 
     /// Number of messages, and of those that are plain and in a round or at an edge.
@@ -164,17 +168,15 @@ impl Outline {
         })
     }
 
-    /// Return for each part that has rounds their forms: the place of each round's form in the sample's rounds of that part.
-    pub fn forms(&self, stencil: Option<&Stencil>) -> Option<Vec<Vec<usize>>> {
+    /// Return the forms of the rounds of each stretch in order.
+    pub fn forms(&self) -> Vec<Vec<&[u8]>> {
         let mut all = Vec::new();
-        for (number, part) in self.parts.iter().enumerate() {
+        for part in &self.parts {
             if let Part::Rounds(rounds) = part {
-                let sampled = sampled(rounds, stencil, number)?;
-                let place = |round: &Unit| sampled.iter().position(|one| one.form == round.form);
-                all.push(rounds.iter().map(place).collect::<Option<_>>()?);
+                all.push(rounds.iter().map(|round| round.form.as_slice()).collect());
             }
         }
-        Some(all)
+        all
     }
 
     /// Return whether a stencil has all forms of the request.
@@ -210,30 +212,32 @@ impl Outline {
             marks: Marks::new(mark),
             history: String::from("["),
             beside: Vec::new(),
-            items: Vec::new(),
+            messages: Vec::new(),
             units: Vec::new(),
         };
+        let mut stretch = 0;
         for (number, part) in self.parts.iter().enumerate() {
             match part {
-                Part::Edge(unit) => writer.unit(unit, &self.spans)?,
+                Part::Edge(unit) => writer.unit(unit, None, stretch, &self.spans)?,
                 Part::Raw(range) => {
                     for place in range.clone() {
                         let span = self.spans.get(place)?.clone();
-                        writer.begin(place);
+                        writer.begin(place, None);
                         writer.history.push_str(json.get(span)?);
                     }
                 }
                 Part::Rounds(rounds) => {
                     for unit in sampled(rounds, stencil, number)? {
-                        writer.unit(unit, &self.spans)?;
+                        writer.unit(unit, Some(unit.form.clone()), stretch, &self.spans)?;
                     }
+                    stretch += 1;
                 }
             }
         }
         writer.history.push(']');
-        let SampleWriter { history, mut beside, items, units, .. } = writer;
+        let SampleWriter { history, mut beside, messages, units, .. } = writer;
         let body = self.replaced(json, &history, &mut beside);
-        Some(Sample { body, items, units })
+        Some(Sample { body, messages, units })
     }
 
     /// Return a request with another history, and other tokens beside it.
@@ -262,10 +266,21 @@ impl Outline {
 pub struct Sample {
     /// Its JSON.
     pub body: String,
-    /// For each of its messages, the place in the request.
-    pub items: Vec<usize>,
-    /// For each unit with marks, the number behind those of its marks.
-    pub units: Vec<usize>,
+    /// For each of its messages the place in the request, and its unit if it has marks.
+    pub messages: Vec<(usize, Option<usize>)>,
+    /// Its units in order.
+    pub units: Vec<SampleUnit>,
+}
+
+/// Messages of a sample with marks: an edge of the request, or a round.
+#[derive(Debug)]
+pub struct SampleUnit {
+    /// The number behind those of its marks.
+    pub end: usize,
+    /// Its form; `None` for an edge.
+    pub form: Option<Vec<u8>>,
+    /// Number of its stretch among those of the request.
+    pub stretch: usize,
 }
 
 struct SampleWriter<'a> {
@@ -273,26 +288,32 @@ struct SampleWriter<'a> {
     marks: Marks<'a>,
     history: String,
     beside: Vec<(Range<usize>, String)>,
-    items: Vec<usize>,
-    units: Vec<usize>,
+    messages: Vec<(usize, Option<usize>)>,
+    units: Vec<SampleUnit>,
 }
 
 impl SampleWriter<'_> {
-    fn begin(&mut self, place: usize) {
-        if !self.items.is_empty() {
+    fn begin(&mut self, place: usize, unit: Option<usize>) {
+        if !self.messages.is_empty() {
             self.history.push(',');
         }
-        self.items.push(place);
+        self.messages.push((place, unit));
     }
 
-    fn unit(&mut self, unit: &Unit, spans: &[Range<usize>]) -> Option<()> {
+    fn unit(
+        &mut self,
+        unit: &Unit,
+        form: Option<Vec<u8>>,
+        stretch: usize,
+        spans: &[Range<usize>],
+    ) -> Option<()> {
         let json = self.json;
         let base = self.marks.next();
         let mut tokens = unit.tokens.iter().zip(&unit.calls).enumerate().peekable();
         // Tokens beside the history follow those of the messages.
         for place in unit.messages.clone() {
             let span = spans.get(place)?;
-            self.begin(place);
+            self.begin(place, Some(self.units.len()));
             let mut at = span.start;
             while let Some((number, (token, call))) =
                 tokens.next_if(|(_, (token, _))| span.contains(&token.start))
@@ -309,7 +330,7 @@ impl SampleWriter<'_> {
             self.beside.push((token.start..token.end, mark));
         }
         self.marks.take(unit.tokens.len());
-        self.units.push(self.marks.next());
+        self.units.push(SampleUnit { end: self.marks.next(), form, stretch });
         Some(())
     }
 }

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! rows    = {"history": member, "beside": {member: pattern}, "rows": [{"speaker": "assistant" | "user", "item": pattern}]}
-//! pattern = "$text" | "$call" | "$result" | "$name" | "$arguments" | "$input"    a token
+//! pattern = "$text" | "$call" | "$result" | "$name" | "$arguments" | "$input" | "$optional"    a token
 //!         | {"$or": [pattern]} | [pattern]                                       one of them; a list of items, each one of them
 //!         | {key: pattern, "key?": pattern}                                      these members and no others; one may be absent
 //!         | any other JSON                                                       itself
@@ -166,7 +166,11 @@ fn pattern(reader: &mut Reader<'_>) -> Result<Pattern> {
             }
             Ok(Pattern::Members(made))
         }
-        JsonKind::Array => Ok(Pattern::Items(patterns(reader)?)),
+        JsonKind::Array => {
+            let made = patterns(reader)?;
+            // Without alternatives, it is the empty list itself.
+            Ok(if made.is_empty() { Pattern::Literal("[]".to_owned()) } else { Pattern::Items(made) })
+        }
         _ => {
             let start = reader.position();
             reader.skip()?;
@@ -178,6 +182,7 @@ fn pattern(reader: &mut Reader<'_>) -> Result<Pattern> {
                 "\"$name\"" => Pattern::Token(Kind::Name),
                 "\"$arguments\"" => Pattern::Token(Kind::ArgumentText),
                 "\"$input\"" => Pattern::Token(Kind::ArgumentObject),
+                "\"$optional\"" => Pattern::Token(Kind::Optional),
                 other => Pattern::Literal(other.to_owned()),
             })
         }

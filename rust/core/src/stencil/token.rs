@@ -24,6 +24,8 @@ pub(super) enum Kind {
     ArgumentText,
     /// Arguments as an object.
     ArgumentObject,
+    /// A string that rules may leave out: reasoning, a signature, the id of an item.
+    Optional,
 }
 
 /// A token in the JSON of a request, quotes included.
@@ -68,6 +70,11 @@ pub(super) fn token_at(json: &str, at: usize, kind: Kind) -> Option<Token> {
             let (text, end) = string_at(json, at)?;
             (is_shown(text.raw) && !has_lone_surrogate(text)).then_some(end)?
         }
+        Kind::Optional => {
+            let (text, end) = string_at(json, at)?;
+            let is_plain = is_shown(text.raw) && !text.raw.starts_with(ENVELOPE);
+            (is_plain && !has_lone_surrogate(text)).then_some(end)?
+        }
         Kind::Call | Kind::Result | Kind::Name => {
             let (text, end) = string_at(json, at)?;
             (!text.escaped && !text.raw.is_empty()).then_some(end)?
@@ -75,6 +82,9 @@ pub(super) fn token_at(json: &str, at: usize, kind: Kind) -> Option<Token> {
     };
     Some(Token { kind, start: at, end })
 }
+
+/// Beginning of an opaque string that holds state of another protocol, which rules open.
+const ENVELOPE: &str = "eyJkZWx0YWZvbGQi";
 
 /// Return the text of a token, `None` with a lone surrogate in it.
 fn unescaped(text: Str<'_>) -> Option<std::borrow::Cow<'_, str>> {

@@ -1,0 +1,362 @@
+"""Stencils of requests: translations that differ in their texts alone are copied from one of them.
+
+In: the bytes of a request, and the rules that translate it.  Out: what the rules return for it.
+
+Laws: the rules decide about every form of request: they translate a short sample of it once, with
+marks for texts, ids, names and arguments, and further requests of that form are written by the
+stencil of that translation (`rust/core/src/stencil`). Nothing that a client said is kept. Where the
+sample cannot stand for the request, the rules translate the request itself, and raise its errors.
+"""
+
+import re
+import secrets
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar, cast
+
+from deltafold._core import RequestOutline, RequestRows, RequestStencil
+from deltafold.dialects.rendered import Object
+from deltafold.message.messages import Message, TextPart, ToolCallPart, ToolResultPart
+
+T = TypeVar("T")
+
+_SMALLEST: Final = 2_000
+"""Bytes of a request below which its sample would not be shorter."""
+
+_MOST: Final = 256
+_MOST_BYTES: Final = 16 << 20
+"""Stencils that are kept at once. Those that were not used for the longest time go first."""
+
+_PLACE: Final = re.compile(r"(?<=\[)\d+(?=\])")
+"""The number of a message in its place, with which notes of parsers begin."""
+
+
+class Translated(NamedTuple, Generic[T]):
+    """A translated request.
+
+    Attributes:
+        content: the body.
+        notes: the differences between both bodies, in order.
+        facts: all else that follows from the settings and the tools of the request.
+    """
+
+    content: bytes
+    notes: Sequence[Object]
+    facts: T
+
+
+@dataclass(frozen=True, slots=True)
+class Ruled(Generic[T]):
+    """What the rules have made of a request.
+
+    Attributes:
+        translated: the translation.
+        messages: the messages that were read.
+        renamed: the ids and names that were replaced.
+        history: the member of the request that holds the conversation, as places in notes have it.
+    """
+
+    translated: Translated[T]
+    messages: Sequence[Message]
+    renamed: Iterable[str]
+    history: str
+
+
+class _Unlike(Exception):  # noqa: N818 - nothing has failed
+    """A sample cannot stand for the request."""
+
+
+class _Position(NamedTuple):
+    """Position of a note.
+
+    Attributes:
+        stretch: number of the stretches of rounds before it.
+        message: index of the message, None for a note without one. The messages of rounds before it
+            are not counted.
+        item: number of the message in the place at the beginning of the text, in the same way.
+    """
+
+    stretch: int
+    message: int | None
+    item: int | None
+
+
+_NOWHERE: Final = _Position(0, None, None)
+
+_Placed: TypeAlias = tuple[Object | None, _Position]
+
+_Notes: TypeAlias = tuple[tuple[Object, _Position], ...]
+
+_Size: TypeAlias = tuple[int, int]
+"""Number of items of the request, and of messages that they are read as."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept(Generic[T]):
+    """A stencil, with what else the rules have returned.
+
+    Attributes:
+        stencil: the stencil; None where no stencil follows from a sample.
+        facts: the facts of the sample.
+        notes: the notes in order; None stands for those about the rounds of a stretch.
+        sizes: the size of a round, by its form.
+        of_rounds: the notes about each round of a form; their messages are counted from the first
+            message of the round, and those of other rounds before it.
+    """
+
+    stencil: RequestStencil | None
+    facts: T | None = None
+    notes: "tuple[_Placed, ...]" = ()
+    sizes: Mapping[bytes, _Size] = field(default_factory=dict[bytes, _Size])
+    of_rounds: "Mapping[bytes, _Notes]" = field(default_factory=dict[bytes, "_Notes"])
+
+
+class Stencils(Generic[T]):
+    """The stencils of recent requests, for any number of threads.
+
+    >>> Stencils().translated(body, rows, ("gpt-5.6-terra",), rules, accepts).content
+    """
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[Hashable, tuple[_Kept[T], int]] = OrderedDict()
+        self._bytes = 0
+        self._lock = Lock()
+
+    def translated(
+        self,
+        body: bytes,
+        rows: RequestRows,
+        settings: Hashable,
+        rules: Callable[[bytes], Ruled[T]],
+        accepts: Callable[[Sequence[str], Sequence[str]], bool],
+    ) -> Translated[T]:
+        """Return the translation of a request.
+
+        Args:
+            body: the request.
+            rows: the plain messages of its protocol.
+            settings: whatever the rules depend on beside the request.
+            rules: translate a request.
+            accepts: whether the rules keep these ids of calls and names of tools as they are.
+
+        Raises:
+            Exception: what the rules raise.
+        """
+        outline = RequestOutline.read(body, rows) if len(body) >= _SMALLEST else None
+        if outline is None or not accepts(*outline.identifiers()):
+            return rules(body).translated
+        key = (settings, outline.key)
+        kept = self._find(key)
+        if kept is None or (kept.stencil is not None and not outline.is_covered(kept.stencil)):
+            kept = _learned(outline, kept, rules)
+            if outline.is_whole or kept.stencil is None:
+                self._keep(key, kept, len(key[1]))
+        content = None if kept.stencil is None else outline.filled(kept.stencil)
+        if content is None:
+            return rules(body).translated
+        return Translated(content, _notes(kept, outline), cast("T", kept.facts))
+
+    def _find(self, key: Hashable) -> _Kept[T] | None:
+        with self._lock:
+            if key not in self._kept:
+                return None
+            self._kept.move_to_end(key)
+            return self._kept[key][0]
+
+    def _keep(self, key: Hashable, kept: _Kept[T], key_bytes: int) -> None:
+        size = key_bytes + (0 if kept.stencil is None else len(kept.stencil))
+        with self._lock:
+            _, before = self._kept.pop(key, (None, 0))
+            self._bytes += size - before
+            self._kept[key] = (kept, size)
+            while len(self._kept) > _MOST or self._bytes > _MOST_BYTES:
+                _, (_, gone) = self._kept.popitem(last=False)
+                self._bytes -= gone
+
+
+def _learned(
+    outline: RequestOutline, known: _Kept[T] | None, rules: Callable[[bytes], Ruled[T]]
+) -> _Kept[T]:
+    """Return the stencil that follows from a sample, without one if none does."""
+    mark = f"df{secrets.token_hex(8)}x"
+    stencil = None if known is None else known.stencil
+    sample = outline.sample(stencil, mark)
+    if sample is None:
+        return _Kept(None)
+    body, items, units = sample
+    try:
+        ruled = rules(body)
+        made = outline.learn(stencil, ruled.translated.content, mark)
+        if made is None or any(mark in name for name in ruled.renamed):
+            return _Kept(None)
+        found = _Sampled(ruled, items, units, mark)
+        if not outline.is_whole:
+            found.refuse_ids_of(outline)
+        return found.kept(made, known)
+    except Exception:  # noqa: BLE001 - the rules raise it again for the request itself
+        return _Kept(None)
+
+
+class _Sampled(Generic[T]):
+    """What the rules have made of a sample."""
+
+    def __init__(
+        self,
+        ruled: Ruled[T],
+        items: Sequence[tuple[int, int | None]],
+        units: Sequence[tuple[int, bytes | None, int]],
+        mark: str,
+    ) -> None:
+        self._ruled = ruled
+        self._mark = mark
+        self._units = units
+        self._of_items = [unit for _, unit in items]
+        self._of_messages = [self._unit_of(message) for message in ruled.messages]
+
+    def _unit_of(self, message: Message) -> int | None:
+        number = next((self._number(text) for text in _texts(message) if self._mark in text), None)
+        if number is None:
+            return None
+        return next(unit for unit, (end, _, _) in enumerate(self._units) if number < end)
+
+    def _number(self, text: str) -> int:
+        return int(text.split(self._mark, 1)[1].partition("z")[0])
+
+    def refuse_ids_of(self, outline: RequestOutline) -> None:
+        """Refuse messages as they are that have an id of the rounds.
+
+        Raises:
+            _Unlike: one of them answers a call of a round, or has the id of one.
+        """
+        ids = frozenset(outline.identifiers()[0])
+        for message in self._ruled.messages:
+            for part in message.parts:
+                if isinstance(part, ToolCallPart | ToolResultPart) and part.tool_call_id in ids:
+                    raise _Unlike
+
+    def kept(self, stencil: RequestStencil, known: _Kept[T] | None) -> _Kept[T]:
+        """Return what is kept of the sample, with what was known before.
+
+        Raises:
+            _Unlike: the notes of the sample do not tell those of the request.
+        """
+        sizes: dict[bytes, _Size] = {}
+        items, messages = Counter(self._of_items), Counter(self._of_messages)
+        for unit, (_, form, _) in enumerate(self._units):
+            if form is not None:
+                sizes[form] = (items[unit], messages[unit])
+        notes: list[_Placed] = []
+        of_rounds: dict[bytes, _Notes] = {}
+        last: bytes | None = None
+        for note in self._ruled.translated.notes:
+            form, position = self._placed(note)
+            if form is None:
+                notes.append((note, position))
+                last = None
+                continue
+            # Rules that look at all messages in turn note the same of each one: other notes could
+            # be in another order.
+            own = of_rounds.get(form, ())
+            if own and (form != last or own[0][0]["code"] != note["code"]):
+                raise _Unlike
+            of_rounds[form] = (*own, (note, position))
+            last = form
+            gap: _Placed = (None, _Position(position.stretch, None, None))
+            if gap not in notes:
+                notes.append(gap)
+            elif notes[-1] != gap:
+                raise _Unlike
+        facts = self._ruled.translated.facts
+        if known is None or known.stencil is None:
+            return _Kept(stencil, facts, tuple(notes), sizes, of_rounds)
+        if _without_gaps(notes) != _without_gaps(known.notes):
+            raise _Unlike
+        if of_rounds and known.of_rounds and tuple(notes) != known.notes:
+            raise _Unlike
+        return _Kept(
+            stencil,
+            facts,
+            tuple(notes) if of_rounds else known.notes,
+            {**known.sizes, **sizes},
+            {**known.of_rounds, **of_rounds},
+        )
+
+    def _placed(self, note: Object) -> tuple[bytes | None, _Position]:
+        """Return the form of the round that a note is about, None for no round, and its position.
+
+        Raises:
+            _Unlike: the note has a mark, or two places.
+        """
+        text, message = str(note.get("message", "")), note.get("messageIndex")
+        found = _PLACE.search(text) if text.startswith(f"{self._ruled.history}[") else None
+        item = None if found is None else int(found.group())
+        if self._mark in text or (item is not None and message is not None):
+            raise _Unlike
+        if isinstance(message, int):
+            form, stretch, at = self._place_of(message, self._of_messages)
+            return form, _Position(stretch, at, None)
+        if item is not None:
+            form, stretch, at = self._place_of(item, self._of_items)
+            return form, _Position(stretch, None, at)
+        return None, _NOWHERE
+
+    def _place_of(
+        self, place: int, units: Sequence[int | None]
+    ) -> tuple[bytes | None, int, int]:
+        """Return the form, the number of stretches before, and the place without their rounds."""
+        own = units[place]
+        _, form, stretch = (0, None, 0) if own is None else self._units[own]
+        before = [
+            one
+            for one in units[:place]
+            if one is not None and self._units[one][1] is not None and (form is None or one != own)
+        ]
+        if form is None:
+            stretch = 1 + max((self._units[one][2] for one in before), default=-1)
+        return form, stretch, place - len(before)
+
+
+def _without_gaps(notes: Iterable[_Placed]) -> list[_Placed]:
+    return [one for one in notes if one[0] is not None]
+
+
+def _texts(message: Message) -> Iterable[str]:
+    for part in message.parts:
+        if isinstance(part, TextPart):
+            yield part.text
+        elif isinstance(part, ToolCallPart | ToolResultPart):
+            yield part.tool_call_id
+
+
+def _notes(kept: _Kept[T], outline: RequestOutline) -> tuple[Object, ...]:
+    """Return the notes about a request that a stencil writes."""
+    if all(note is not None and position == _NOWHERE for note, position in kept.notes):
+        return tuple(dict(note) for note, _ in kept.notes if note is not None)
+    stretches = outline.forms()
+    made: list[Object] = []
+    for note, position in kept.notes:
+        before = [form for forms in stretches[: position.stretch] for form in forms]
+        items = sum(kept.sizes[form][0] for form in before)
+        messages = sum(kept.sizes[form][1] for form in before)
+        if note is not None:
+            made.append(_moved(note, position, items, messages))
+            continue
+        for form in stretches[position.stretch]:
+            of_form = kept.of_rounds.get(form, ())
+            made += [_moved(one, place, items, messages) for one, place in of_form]
+            of_round = kept.sizes[form]
+            items, messages = items + of_round[0], messages + of_round[1]
+    return tuple(made)
+
+
+def _moved(note: Object, position: _Position, items: int, messages: int) -> Object:
+    """Return a note with the rounds before it counted."""
+    moved = dict(note)
+    if position.message is not None:
+        moved["messageIndex"] = position.message + messages
+    if position.item is not None:
+        place = str(position.item + items)
+        moved["message"] = _PLACE.sub(place, str(note["message"]), count=1)
+    return moved

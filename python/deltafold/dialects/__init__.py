@@ -214,9 +214,10 @@ class Dialect:
         cast("Callable[[Reader], None]", self._module("parse").read_body)(reader)
         return reader.done(self.settings)
 
-    def plain_rows(self, target: "Dialect") -> RequestRows | None:
-        """Return the plain messages of this dialect for requests of a target, None without any."""
-        return _rows_of(self.folder, is_own=self.name == target.name)
+    @property
+    def plain_rows(self) -> RequestRows | None:
+        """The plain messages of requests of this dialect, None for a dialect without any."""
+        return _rows_of(self.folder)
 
     def keeps(self, call_ids: Collection[str], tool_names: Collection[str]) -> bool:
         """Return whether requests have these ids of calls and names of tools as they are."""
@@ -270,10 +271,8 @@ def _renderer_of(folder: str) -> _Renderer:
 
 
 @cache
-def _rows_of(folder: str, *, is_own: bool) -> RequestRows | None:
-    module = _module_of(folder, "parse")
-    plain: object = getattr(module, "PLAIN", None)
-    rows = plain if is_own else getattr(module, "PLAIN_ELSEWHERE", plain)
+def _rows_of(folder: str) -> RequestRows | None:
+    rows: object = getattr(_module_of(folder, "parse"), "PLAIN", None)
     return None if rows is None else RequestRows(json.dumps(rows, separators=(",", ":")))
 
 

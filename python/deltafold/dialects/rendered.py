@@ -108,12 +108,15 @@ class Rendered(NamedTuple):
             partIndex?}`, the form of `Meta.warnings`; the codes are those of `NoteCode`.
         tool_names: the original name of each renamed tool, by its alias.
         call_ids: the original id of each renamed tool call, by its alias.
+        depends_on_turns: whether a rule has asked where a message stands among the messages of the
+            user, so that it would be rendered in another form elsewhere.
     """
 
     body: dict[str, Any]
     notes: tuple[Object, ...] = ()
     tool_names: Mapping[str, str] = {}
     call_ids: Mapping[str, str] = {}
+    depends_on_turns: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +162,7 @@ class Rendering:
         self.model_id = config.model_id
         self._identifiers = identifiers
         self._notes = list(notes)
+        self._depends_on_turns = False
         # Most requests have neither, so that they are made when they are needed.
         self._tool_names: Aliases | None = None
         self._call_ids: Aliases | None = None
@@ -190,6 +194,11 @@ class Rendering:
     def calls(self) -> Mapping[str, ToolCallPart]:
         """The calls of the conversation, by id."""
         return {call.tool_call_id: call for message in self.messages for call in message.tool_calls}
+
+    def of_turn(self, fact: bool) -> bool:  # noqa: FBT001 - the answer itself
+        """Return a fact about where a turn stands, and remember that a rule has asked for it."""
+        self._depends_on_turns = True
+        return fact
 
     def without_withdrawn(self) -> None:
         """Leave out the tools that the conversation removed, for a model that reads no removal."""
@@ -382,7 +391,7 @@ class Rendering:
         """Return the finished request."""
         names = {} if self._tool_names is None else self._tool_names.changed
         ids = {} if self._call_ids is None else self._call_ids.changed
-        return Rendered(body, tuple(self._notes), names, ids)
+        return Rendered(body, tuple(self._notes), names, ids, self._depends_on_turns)
 
 
 def given(members: Mapping[str, object]) -> Object:

@@ -17,8 +17,14 @@ from threading import Lock
 from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar, cast
 
 from deltafold._core import RequestOutline, RequestRows, RequestStencil
-from deltafold.dialects.rendered import Object
-from deltafold.message.messages import Message, TextPart, ToolCallPart, ToolResultPart
+from deltafold.dialects.rendered import NoteCode, Object
+from deltafold.message.messages import (
+    Message,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolResultPart,
+)
 
 T = TypeVar("T")
 
@@ -56,12 +62,14 @@ class Ruled(Generic[T]):
         messages: the messages that were read.
         renamed: the ids and names that were replaced.
         history: the member of the request that holds the conversation, as places in notes have it.
+        depends_on_turns: as in `Rendered`.
     """
 
     translated: Translated[T]
     messages: Sequence[Message]
     renamed: Iterable[str]
     history: str
+    depends_on_turns: bool
 
 
 class _Unlike(Exception):  # noqa: N818 - nothing has failed
@@ -85,9 +93,21 @@ class _Position(NamedTuple):
 
 _NOWHERE: Final = _Position(0, None, None)
 
-_Placed: TypeAlias = tuple[Object | None, _Position]
 
-_Notes: TypeAlias = tuple[tuple[Object, _Position], ...]
+class _Gap(NamedTuple):
+    """Place of the notes about the rounds of a stretch.
+
+    Attributes:
+        stretch: number of the stretch.
+        is_first: whether the notes are those of `turns_of`, which looks at all messages before one
+            is rendered.
+    """
+
+    stretch: int
+    is_first: bool
+
+
+_PlacedNote: TypeAlias = tuple[Object, _Position]
 
 _Size: TypeAlias = tuple[int, int]
 """Number of items of the request, and of messages that they are read as."""
@@ -100,29 +120,34 @@ class _Kept(Generic[T]):
     Attributes:
         stencil: the stencil; None where no stencil follows from a sample.
         facts: the facts of the sample.
-        notes: the notes in order; None stands for those about the rounds of a stretch.
+        notes: the notes in order, with gaps for those about rounds.
         sizes: the size of a round, by its form.
-        of_rounds: the notes about each round of a form; their messages are counted from the first
-            message of the round, and those of other rounds before it.
+        of_rounds: the notes about each round of a form, by their gap.
     """
 
     stencil: RequestStencil | None
     facts: T | None = None
-    notes: "tuple[_Placed, ...]" = ()
+    notes: "tuple[_PlacedNote | _Gap, ...]" = ()
     sizes: Mapping[bytes, _Size] = field(default_factory=dict[bytes, _Size])
-    of_rounds: "Mapping[bytes, _Notes]" = field(default_factory=dict[bytes, "_Notes"])
+    of_rounds: "Mapping[tuple[_Gap, bytes], tuple[_PlacedNote, ...]]" = field(
+        default_factory=dict[tuple[_Gap, bytes], tuple[_PlacedNote, ...]]
+    )
 
 
 class Stencils(Generic[T]):
     """The stencils of recent requests, for any number of threads.
 
     >>> Stencils().translated(body, rows, ("gpt-5.6-terra",), rules, accepts).content
+
+    Attributes:
+        written: number of messages that stencils have written so far.
     """
 
     def __init__(self) -> None:
         self._kept: OrderedDict[Hashable, tuple[_Kept[T], int]] = OrderedDict()
         self._bytes = 0
         self._lock = Lock()
+        self.written = 0
 
     def translated(
         self,
@@ -156,6 +181,7 @@ class Stencils(Generic[T]):
         content = None if kept.stencil is None else outline.filled(kept.stencil)
         if content is None:
             return rules(body).translated
+        self.written += outline.counts[1]
         return Translated(content, _notes(kept, outline), cast("T", kept.facts))
 
     def _find(self, key: Hashable) -> _Kept[T] | None:
@@ -189,7 +215,7 @@ def _learned(
     try:
         ruled = rules(body)
         made = outline.learn(stencil, ruled.translated.content, mark)
-        if made is None or any(mark in name for name in ruled.renamed):
+        if made is None or ruled.depends_on_turns or any(mark in name for name in ruled.renamed):
             return _Kept(None)
         found = _Sampled(ruled, items, units, mark)
         if not outline.is_whole:
@@ -247,38 +273,34 @@ class _Sampled(Generic[T]):
         for unit, (_, form, _) in enumerate(self._units):
             if form is not None:
                 sizes[form] = (items[unit], messages[unit])
-        notes: list[_Placed] = []
-        of_rounds: dict[bytes, _Notes] = {}
-        last: bytes | None = None
+        notes: list[_PlacedNote | _Gap] = []
+        of_rounds: dict[tuple[_Gap, bytes], tuple[_PlacedNote, ...]] = {}
+        before: tuple[_Gap, bytes] | None = None
         for note in self._ruled.translated.notes:
             form, position = self._placed(note)
             if form is None:
                 notes.append((note, position))
-                last = None
+                before = None
                 continue
-            # Rules that look at all messages in turn note the same of each one: other notes could
-            # be in another order.
-            own = of_rounds.get(form, ())
-            if own and (form != last or own[0][0]["code"] != note["code"]):
-                raise _Unlike
-            of_rounds[form] = (*own, (note, position))
-            last = form
-            gap: _Placed = (None, _Position(position.stretch, None, None))
+            gap = _Gap(position.stretch, note["code"] == NoteCode.MEMBER_DROPPED)
             if gap not in notes:
                 notes.append(gap)
-            elif notes[-1] != gap:
+            own = of_rounds.get((gap, form), ())
+            if notes[-1] != gap or (own and before != (gap, form)):
                 raise _Unlike
+            of_rounds[gap, form] = (*own, (note, position))
+            before = (gap, form)
         facts = self._ruled.translated.facts
         if known is None or known.stencil is None:
             return _Kept(stencil, facts, tuple(notes), sizes, of_rounds)
         if _without_gaps(notes) != _without_gaps(known.notes):
             raise _Unlike
-        if of_rounds and known.of_rounds and tuple(notes) != known.notes:
+        if not {*_gaps(known.notes)} <= {*_gaps(notes)}:
             raise _Unlike
         return _Kept(
             stencil,
             facts,
-            tuple(notes) if of_rounds else known.notes,
+            tuple(notes),
             {**known.sizes, **sizes},
             {**known.of_rounds, **of_rounds},
         )
@@ -318,36 +340,42 @@ class _Sampled(Generic[T]):
         return form, stretch, place - len(before)
 
 
-def _without_gaps(notes: Iterable[_Placed]) -> list[_Placed]:
-    return [one for one in notes if one[0] is not None]
+def _without_gaps(notes: Iterable[_PlacedNote | _Gap]) -> list[_PlacedNote | _Gap]:
+    return [one for one in notes if not isinstance(one, _Gap)]
+
+
+def _gaps(notes: Iterable[_PlacedNote | _Gap]) -> list[_Gap]:
+    return [one for one in notes if isinstance(one, _Gap)]
 
 
 def _texts(message: Message) -> Iterable[str]:
     for part in message.parts:
-        if isinstance(part, TextPart):
+        if isinstance(part, TextPart | ThinkingPart):
             yield part.text
+            yield str(part.provider_state)
         elif isinstance(part, ToolCallPart | ToolResultPart):
             yield part.tool_call_id
 
 
 def _notes(kept: _Kept[T], outline: RequestOutline) -> tuple[Object, ...]:
     """Return the notes about a request that a stencil writes."""
-    if all(note is not None and position == _NOWHERE for note, position in kept.notes):
-        return tuple(dict(note) for note, _ in kept.notes if note is not None)
+    if all(not isinstance(one, _Gap) and one[1] == _NOWHERE for one in kept.notes):
+        return tuple(dict(one[0]) for one in kept.notes if not isinstance(one, _Gap))
     stretches = outline.forms()
     made: list[Object] = []
-    for note, position in kept.notes:
-        before = [form for forms in stretches[: position.stretch] for form in forms]
+    for one in kept.notes:
+        stretch = one.stretch if isinstance(one, _Gap) else one[1].stretch
+        before = [form for forms in stretches[:stretch] for form in forms]
         items = sum(kept.sizes[form][0] for form in before)
         messages = sum(kept.sizes[form][1] for form in before)
-        if note is not None:
-            made.append(_moved(note, position, items, messages))
+        if not isinstance(one, _Gap):
+            made.append(_moved(*one, items, messages))
             continue
-        for form in stretches[position.stretch]:
-            of_form = kept.of_rounds.get(form, ())
-            made += [_moved(one, place, items, messages) for one, place in of_form]
-            of_round = kept.sizes[form]
-            items, messages = items + of_round[0], messages + of_round[1]
+        for form in stretches[stretch]:
+            of_round = kept.of_rounds.get((one, form), ())
+            made += [_moved(note, position, items, messages) for note, position in of_round]
+            size = kept.sizes[form]
+            items, messages = items + size[0], messages + size[1]
     return tuple(made)
 
 

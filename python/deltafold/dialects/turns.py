@@ -83,7 +83,7 @@ class Turn:
         DeepSeek wants it in each assistant message between two user messages with a tool call, and
         in each one of a request with tools ("Thinking Mode", read 2026-11).
         """
-        return self.in_tool_turn or bool(rendering.tools)
+        return bool(rendering.tools) or rendering.of_turn(self.in_tool_turn)
 
     @property
     def thinking(self) -> str:

@@ -77,7 +77,10 @@ class _Rules:
         return self.source.name, self.target.name, self.model_id, self.asked_for, self.stream, vendor
 
     def __call__(self, body: bytes) -> Ruled[_Facts]:
-        given: object = json.loads(body)
+        try:
+            given: object = json.loads(body)
+        except RecursionError:
+            raise ValueError("the body is nested too deeply to be read") from None
         if not isinstance(given, dict):
             raise ValueError(f"the body must be an object, not {type(given).__name__}")
         members = cast("Object", given)
@@ -103,7 +106,13 @@ class _Rules:
         notes = (*parsed.notes, *migrated.notes, *rendered.notes)
         renamed = (*rendered.tool_names.values(), *rendered.call_ids.values())
         translated = Translated(encoded(rendered.body), notes, facts)
-        return Ruled(translated, parsed.messages, renamed, self.source.history[0])
+        return Ruled(
+            translated,
+            parsed.messages,
+            renamed,
+            self.source.history[0],
+            depends_on_turns=rendered.depends_on_turns,
+        )
 
 
 _STENCILS: Final = Stencils[_Facts]()
@@ -154,7 +163,7 @@ def translate_request(
     known = None if vendor is None else vendor_speaking(vendor, target)
     raw = body.encode() if isinstance(body, str) else bytes(body)
     rules = _Rules(from_row, to_row, model_id, asked_for, stream, known)
-    rows = from_row.plain_rows(to_row)
+    rows = from_row.plain_rows
     if rows is None:
         translated = rules(raw).translated
     else:

@@ -9,7 +9,12 @@ from collections.abc import Iterator, Sequence
 from typing import Final, cast
 
 from deltafold.contract.kinds import json_array, json_object
-from deltafold.dialects.anthropic_messages.render import DIALECT, OF_CALLS, TOOL_CHOICES
+from deltafold.dialects.anthropic_messages.render import (
+    DIALECT,
+    MAX_CACHE_MARKS,
+    OF_CALLS,
+    TOOL_CHOICES,
+)
 from deltafold.dialects.envelopes import Item, joined
 from deltafold.dialects.found_tools import tools_said
 from deltafold.dialects.reader import (
@@ -48,37 +53,68 @@ _OF_SOURCE: Final = frozenset({"type", "media_type", "data", "url", "file_id"})
 _SHOWN_AS_TEXT: Final = frozenset({"document", "search_result"})
 
 
-def _plain(marks: Object, others: list[Object]) -> Object:
-    text: Object = {"type": "text", "text": "$text", **marks}
-    result: Object = {
-        "type": "tool_result",
-        "tool_use_id": "$result",
-        "content?": {"$or": ["$text", "", [{"type": "text", "text": "$text"}]]},
-        "is_error?": {"$or": [False, True]},
-        **marks,
-    }
-    call: Object = {"type": "tool_use", "id": "$call", "name": "$name", "input": "$input", **marks}
-    said: Object = {"role": "user", "content": {"$or": ["$text", [text, result]]}}
-    answer: Object = {"role": "assistant", "content": {"$or": ["$text", [text, call, *others]]}}
-    return {
-        "history": "messages",
-        "beside": {"system": {"$or": ["$text", [text]]}},
-        "rows": [{"speaker": "user", "item": said}, {"speaker": "assistant", "item": answer}],
-    }
+_MARK: Final[Object] = {"cache_control?": {"type": "ephemeral"}}
 
+_PLAIN_TEXT: Final[Object] = {"type": "text", "text": "$text", **_MARK}
 
-PLAIN: Final = _plain({}, [])
+PLAIN: Final[Object] = {
+    "history": "messages",
+    # More marks than the API takes are removed, which depends on all of them.
+    "most": {"cache_control": MAX_CACHE_MARKS},
+    "beside": {"system": {"$or": ["$text", [_PLAIN_TEXT]]}},
+    "rows": [
+        {
+            "speaker": "user",
+            "item": {
+                "role": "user",
+                "content": {
+                    "$or": [
+                        "$text",
+                        [
+                            _PLAIN_TEXT,
+                            {
+                                "type": "tool_result",
+                                "tool_use_id": "$result",
+                                "content?": {
+                                    "$or": ["$text", "", [{"type": "text", "text": "$text"}]]
+                                },
+                                "is_error?": {"$or": [False, True]},
+                                **_MARK,
+                            },
+                        ],
+                    ]
+                },
+            },
+        },
+        {
+            "speaker": "assistant",
+            "item": {
+                "role": "assistant",
+                "content": {
+                    "$or": [
+                        "$text",
+                        [
+                            _PLAIN_TEXT,
+                            {
+                                "type": "tool_use",
+                                "id": "$call",
+                                "name": "$name",
+                                "input": "$input",
+                                **_MARK,
+                            },
+                            {
+                                "type": "thinking",
+                                "thinking": {"$or": ["$optional", ""]},
+                                "signature": "$optional",
+                            },
+                        ],
+                    ]
+                },
+            },
+        },
+    ],
+}
 """Plain messages, in the form that `rust/core/src/stencil/rows.rs` reads."""
-
-PLAIN_ELSEWHERE: Final = _plain(
-    {
-        "cache_control?": {
-            "$or": [{"type": "ephemeral"}, {"type": "ephemeral", "ttl": {"$or": ["5m", "1h"]}}]
-        }
-    },
-    [{"type": "thinking", "thinking": {"$or": ["$optional", ""]}, "signature": "$optional"}],
-)
-"""Plain messages where another dialect is written, which takes neither marks nor signatures."""
 
 
 def read_body(reader: Reader) -> None:

@@ -92,7 +92,7 @@ def _assistant(turn: Turn, rendering: Rendering) -> Object:
             case TextPart():
                 texts.append(part.text)
                 replay.note_annotations(part, place, rendering)
-            case ThinkingPart() if turn.in_open_loop and part.text:
+            case ThinkingPart() if part.text and rendering.of_turn(turn.in_open_loop):
                 thoughts.append(part.text)
             case ToolCallPart():
                 function: Object = {

@@ -368,13 +368,15 @@ def _tool_call(call: ToolCallPart, place: Place, rendering: Rendering) -> Object
 
 def _sends_reasoning(turn: Turn, config: OpenAIChatConfig, rendering: Rendering) -> bool:
     """Return whether this vendor gets the reasoning of a turn back, where the turn now is."""
-    match config.replay_reasoning_turns:
-        case "all":
-            return True
-        case "tool_turns":
-            return turn.in_open_loop or turn.needs_reasoning(rendering)
-        case "open":
-            return turn.in_open_loop
+    if config.replay_reasoning_turns == "all":
+        return True
+    if config.replay_reasoning is None and not any(
+        "reasoning" in rendering.state(part) for _, part in turn.parts
+    ):
+        return False
+    if config.replay_reasoning_turns == "tool_turns" and turn.needs_reasoning(rendering):
+        return True
+    return rendering.of_turn(turn.in_open_loop)
 
 
 def _reasoning(turn: Turn, config: OpenAIChatConfig, rendering: Rendering) -> Object:

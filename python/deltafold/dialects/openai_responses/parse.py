@@ -54,67 +54,70 @@ _RESULTS: Final = {"function_call_output", "custom_tool_call_output"}
 _SEARCH_OUTPUT: Final = f"{SEARCH}_output"
 
 
-def _plain(of_items: Object, others: list[Object]) -> Object:
-    answered: Object = {"type": "output_text", "text": "$text", "annotations?": [], "logprobs?": []}
-    said: Object = {"$or": ["$text", [{"type": "input_text", "text": "$text"}]]}
-    message: Object = {"type?": "message"}
-    rows: list[tuple[str, Object]] = [
-        ("user", {**message, "role": {"$or": ["user", "system", "developer"]}, "content": said}),
-        (
-            "assistant",
-            {
-                **message,
-                "role": "assistant",
-                "content": {"$or": ["$text", [answered]]},
-                **of_items,
+_OF_ITEMS: Final[Object] = {"id?": {"$or": ["$optional", None]}, "status?": "completed"}
+
+_INPUT_TEXTS: Final[list[Object]] = [{"type": "input_text", "text": "$text"}]
+
+_ANSWER: Final[Object] = {
+    "type": "output_text",
+    "text": "$text",
+    "annotations?": [],
+    "logprobs?": [],
+}
+
+PLAIN: Final[Object] = {
+    "history": "input",
+    "beside": {"instructions": "$text"},
+    "rows": [
+        {
+            "speaker": "user",
+            "item": {
+                "type?": "message",
+                "role": {"$or": ["user", "system", "developer"]},
+                "content": {"$or": ["$text", _INPUT_TEXTS]},
             },
-        ),
-        (
-            "assistant",
-            {
+        },
+        {
+            "speaker": "assistant",
+            "item": {
+                "type?": "message",
+                "role": "assistant",
+                "content": {"$or": ["$text", [_ANSWER]]},
+                **_OF_ITEMS,
+            },
+        },
+        {
+            "speaker": "assistant",
+            "item": {
                 "type": "function_call",
                 "call_id": "$call",
                 "name": "$name",
                 "arguments": "$arguments",
-                **of_items,
+                **_OF_ITEMS,
             },
-        ),
-        (
-            "user",
-            {
+        },
+        {
+            "speaker": "user",
+            "item": {
                 "type": "function_call_output",
                 "call_id": "$result",
-                "output": {"$or": ["$text", "", [{"type": "input_text", "text": "$text"}]]},
-                **of_items,
+                "output": {"$or": ["$text", "", _INPUT_TEXTS]},
+                **_OF_ITEMS,
             },
-        ),
-        *(("assistant", item) for item in others),
-    ]
-    return {
-        "history": "input",
-        "beside": {"instructions": "$text"},
-        "rows": [{"speaker": speaker, "item": item} for speaker, item in rows],
-    }
-
-
-PLAIN: Final = _plain({}, [])
-"""Plain items, in the form that `rust/core/src/stencil/rows.rs` reads."""
-
-_OF_ITEMS: Final = {"id?": {"$or": ["$optional", None]}, "status?": "completed"}
-
-PLAIN_ELSEWHERE: Final = _plain(
-    _OF_ITEMS,
-    [
+        },
         {
-            "type": "reasoning",
-            "summary": {"$or": [[], [{"type": "summary_text", "text": "$optional"}]]},
-            "content?": {"$or": [None, []]},
-            "encrypted_content?": {"$or": ["$optional", None]},
-            **_OF_ITEMS,
-        }
+            "speaker": "assistant",
+            "item": {
+                "type": "reasoning",
+                "summary": {"$or": [[], [{"type": "summary_text", "text": "$optional"}]]},
+                "content?": {"$or": [None, []]},
+                "encrypted_content?": {"$or": ["$optional", None]},
+                **_OF_ITEMS,
+            },
+        },
     ],
-)
-"""Plain items where another dialect is written, which takes neither ids nor encrypted reasoning."""
+}
+"""Plain items, in the form that `rust/core/src/stencil/rows.rs` reads."""
 
 
 def read_body(reader: Reader) -> None:

@@ -11,23 +11,42 @@ const LEVELS: usize = 64;
 /// Digits of a number that each reader keeps.
 const DIGITS: usize = 15;
 
+/// What numbers have to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Numbers {
+    /// Numbers that have a value, because a reader reads them.
+    Finite,
+    /// Numbers that Python writes in the same form, because they become part of a text.
+    Canonical,
+}
+
 /// Return the end of the object at the beginning of the text, `None` if readers could differ about it.
-pub(super) fn is_exact(json: &str) -> Option<usize> {
+pub(super) fn exact_end(json: &str, numbers: Numbers) -> Option<usize> {
     let at = space_end(json.as_bytes(), 0);
     if json.as_bytes().get(at) != Some(&b'{') {
         return None;
     }
-    let end = walk(json, at, LEVELS, &mut |_, _| {})?;
+    let mut is_exact = true;
+    let end = walk(json, at, LEVELS, &mut |piece, text| {
+        is_exact &= match piece {
+            Piece::Number if numbers == Numbers::Canonical => is_canonical(text),
+            Piece::Number => text.parse().is_ok_and(f64::is_finite),
+            Piece::Raw | Piece::String => true,
+        };
+    })?;
+    if !is_exact {
+        return None;
+    }
     let rest = space_end(json.as_bytes(), end);
     // White space behind the object belongs to a text that holds nothing else.
     Some(if rest == json.len() { rest } else { end })
 }
 
-/// Write an object that [`is_exact`] accepted, without white space.
+/// Write an object that [`exact_end`] accepted, without white space.
 pub(super) fn write_compact(out: &mut String, json: &str) {
     let at = space_end(json.as_bytes(), 0);
     let mut write = |piece: Piece, text: &str| match piece {
-        Piece::Raw => out.push_str(text),
+        Piece::Raw | Piece::Number => out.push_str(text),
         Piece::String => match string_at(text, 0) {
             Some((inner, _)) if inner.escaped => write_string(out, &inner.unescaped()),
             _ => out.push_str(text),
@@ -40,6 +59,7 @@ pub(super) fn write_compact(out: &mut String, json: &str) {
 enum Piece {
     Raw,
     String,
+    Number,
 }
 
 /// Walk the value at `at`; return its end.
@@ -56,9 +76,8 @@ fn walk(
         b'"' => string(json, at, write),
         b'-' | b'0'..=b'9' => {
             let end = number_end(bytes, at).ok()?;
-            let number = json.get(at..end)?;
-            write(Piece::Raw, number);
-            is_canonical(number).then_some(end)
+            write(Piece::Number, json.get(at..end)?);
+            Some(end)
         }
         _ => {
             let rest = json.get(at..)?;

@@ -81,6 +81,9 @@ const FEWEST_ROUNDS: usize = 3;
 impl Outline {
     /// Read a request; `None` if no stretch of it is worth a stencil.
     pub fn read(json: &str, rows: &Rows) -> Option<Self> {
+        if !rows.allow(json) {
+            return None;
+        }
         let members = members(json, rows)?;
         let (messages, found) = messages(json, members.history.clone(), rows)?;
         let all = messages.len();
@@ -90,6 +93,7 @@ impl Outline {
         // An answer behind something else that is plain: nothing joins both to one message.
         let starts: Vec<usize> = (1..all)
             .filter(|place| is_answer(*place) == Some(true) && is_answer(place - 1) == Some(false))
+            .filter(|place| is_written(messages.get(*place..).unwrap_or(&[]), &found))
             .collect();
         let is_plain = (0..all).all(|place| is_answer(place).is_some());
         let is_whole = is_plain && is_answer(0) == Some(false) && is_answer(all - 1) == Some(false);
@@ -105,13 +109,14 @@ impl Outline {
         let is_whole = rounds.iter().all(Option::is_some) && !matches!(last, Some(None));
         let Some(mut head) = edges.filter(|_| is_whole) else {
             let key = key_of(members.frame, &[], false);
-            return Some(Self {
-                history,
-                spans,
-                parts: stretches(rounds, all)?,
-                is_whole: false,
-                key,
-            });
+            let answers_a_call = |place: usize| {
+                let tokens = messages
+                    .get(place)
+                    .and_then(|message| found.tokens.get(message.tokens.clone()));
+                tokens.unwrap_or(&[]).iter().any(|token| token.kind == Kind::Result)
+            };
+            let parts = stretches(rounds, all, answers_a_call)?;
+            return Some(Self { history, spans, parts, is_whole: false, key });
         };
         join(&mut head, members.head);
         let tail = last.flatten().unwrap_or_default();
@@ -370,6 +375,14 @@ fn sampled<'a>(
     if lacking.is_empty() { Some(rounds.first().into_iter().collect()) } else { Some(lacking) }
 }
 
+/// Return whether the answers at the beginning of some messages have something that is always written: else what the user says
+/// next could be joined to what the user has said before.
+fn is_written(messages: &[Message], found: &Found) -> bool {
+    let answers = messages.iter().take_while(|message| message.is_answer == Some(true));
+    let tokens = |message: &Message| found.tokens.get(message.tokens.clone()).unwrap_or(&[]);
+    answers.flat_map(tokens).any(|token| matches!(token.kind, Kind::Text | Kind::Call))
+}
+
 fn key_of(mut frame: Vec<u8>, forms: &[&[u8]], is_short: bool) -> Vec<u8> {
     for form in forms {
         frame.push(0);
@@ -380,10 +393,18 @@ fn key_of(mut frame: Vec<u8>, forms: &[&[u8]], is_short: bool) -> Vec<u8> {
 }
 
 /// Return the stretches of rounds, and the messages around them as they are; `None` without any.
-fn stretches(rounds: Vec<Option<Unit>>, all: usize) -> Option<Vec<Part>> {
+///
+/// A result outside of a round may answer a call elsewhere and move there, so that an answer behind it would follow another
+/// one: a stretch begins behind something else.
+fn stretches(
+    rounds: Vec<Option<Unit>>,
+    all: usize,
+    answers_a_call: impl Fn(usize) -> bool,
+) -> Option<Vec<Part>> {
     let mut parts = Vec::new();
     let mut raw_from = 0;
     let mut stretch: Vec<Unit> = Vec::new();
+    let mut before_is_round = false;
     let mut close = |stretch: &mut Vec<Unit>, raw_from: &mut usize| {
         let range = (
             stretch.first().map(|unit| unit.messages.start),
@@ -404,9 +425,20 @@ fn stretches(rounds: Vec<Option<Unit>>, all: usize) -> Option<Vec<Part>> {
                 if stretch.last().is_some_and(|last| last.messages.end != unit.messages.start) {
                     close(&mut stretch, &mut raw_from);
                 }
-                stretch.push(unit);
+                let is_firm = unit
+                    .messages
+                    .start
+                    .checked_sub(1)
+                    .is_some_and(|before| before_is_round || !answers_a_call(before));
+                before_is_round = true;
+                if is_firm {
+                    stretch.push(unit);
+                }
             }
-            None => close(&mut stretch, &mut raw_from),
+            None => {
+                before_is_round = false;
+                close(&mut stretch, &mut raw_from);
+            }
         }
     }
     close(&mut stretch, &mut raw_from);

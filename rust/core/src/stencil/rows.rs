@@ -3,7 +3,8 @@
 //! In: JSON.  Out: patterns, and the tokens that one finds in a message.
 //!
 //! ```text
-//! rows    = {"history": member, "beside": {member: pattern}, "rows": [{"speaker": "assistant" | "user", "item": pattern}]}
+//! rows    = {"history": member, "most": {member: count}, "beside": {member: pattern},
+//!            "rows": [{"speaker": "assistant" | "user", "item": pattern}]}
 //! pattern = "$text" | "$call" | "$result" | "$name" | "$arguments" | "$input" | "$optional"    a token
 //!         | {"$or": [pattern]} | [pattern]                                       one of them; a list of items, each one of them
 //!         | {key: pattern, "key?": pattern}                                      these members and no others; one may be absent
@@ -39,6 +40,8 @@ struct Row {
 #[derive(Debug)]
 pub struct Rows {
     pub(super) history: String,
+    /// Members of which a request with more occurrences is not plain.
+    most: Vec<(String, usize)>,
     beside: Vec<Member>,
     rows: Vec<Row>,
 }
@@ -61,7 +64,8 @@ fn choice(number: usize) -> Option<u8> {
 impl Rows {
     /// Read the rows of a protocol.
     pub fn from_json(json: &str) -> Result<Self> {
-        let mut made = Self { history: String::new(), beside: Vec::new(), rows: Vec::new() };
+        let mut made =
+            Self { history: String::new(), most: Vec::new(), beside: Vec::new(), rows: Vec::new() };
         Reader::new(json, LEVELS).object(|reader, key| match key {
             "history" => {
                 made.history = reader.string()?.text();
@@ -71,6 +75,13 @@ impl Rows {
                 made.beside = members(reader)?;
                 Ok(())
             }
+            "most" => reader.object(|reader, key| {
+                let start = reader.position();
+                reader.skip()?;
+                let count = reader.since(start).parse().unwrap_or(0);
+                made.most.push((format!("\"{key}\""), count));
+                Ok(())
+            }),
             "rows" => reader.array(|reader| {
                 made.rows.push(row(reader)?);
                 Ok(())
@@ -78,6 +89,13 @@ impl Rows {
             _ => reader.skip(),
         })?;
         Ok(made)
+    }
+
+    /// Return whether a request has no more of each member than the rules take as they are.
+    pub(super) fn allow(&self, json: &str) -> bool {
+        self.most.iter().all(|(member, most)| {
+            memchr::memmem::find_iter(json.as_bytes(), member).take(most + 1).count() <= *most
+        })
     }
 
     /// Find the tokens of a message; return whether it is an answer of the model, and its end.
@@ -169,7 +187,11 @@ fn pattern(reader: &mut Reader<'_>) -> Result<Pattern> {
         JsonKind::Array => {
             let made = patterns(reader)?;
             // Without alternatives, it is the empty list itself.
-            Ok(if made.is_empty() { Pattern::Literal("[]".to_owned()) } else { Pattern::Items(made) })
+            Ok(if made.is_empty() {
+                Pattern::Literal("[]".to_owned())
+            } else {
+                Pattern::Items(made)
+            })
         }
         _ => {
             let start = reader.position();

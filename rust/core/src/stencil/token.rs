@@ -6,7 +6,7 @@
 //! escapes.  Arguments are one object that means the same to every reader: no key twice, no number that a reader could round
 //! or write in another form.
 
-use super::object::is_exact;
+use super::object::{Numbers, exact_end};
 use crate::json::{Carry, Str, string_end};
 
 /// Kind of a token.
@@ -60,11 +60,11 @@ pub(super) fn string_at(json: &str, at: usize) -> Option<(Str<'_>, usize)> {
 /// Return the token of a kind that begins at `at`.
 pub(super) fn token_at(json: &str, at: usize, kind: Kind) -> Option<Token> {
     let end = match kind {
-        Kind::ArgumentObject => is_exact(json.get(at..)?)? + at,
+        Kind::ArgumentObject => exact_end(json.get(at..)?, Numbers::Canonical)? + at,
         Kind::ArgumentText => {
             let (text, end) = string_at(json, at)?;
             let object = unescaped(text)?;
-            (is_exact(&object)? == object.len()).then_some(end)?
+            (exact_end(&object, Numbers::Finite)? == object.len()).then_some(end)?
         }
         Kind::Text => {
             let (text, end) = string_at(json, at)?;

@@ -1,0 +1,226 @@
+"""`translate_request`: bytes of one protocol as bytes of another, equal to what the rules make.
+
+In: the requests of the corpus, and generated agent sessions, whole and with faults.  Out: bodies,
+notes and errors.
+
+Law: a stencil writes what the rules would have written. Only escapes in texts may differ.
+"""
+
+import gzip
+import json
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import Any, Final, NamedTuple
+
+import pytest
+
+import deltafold
+from agent_requests import CLIENTS, Session, request_of, written
+from any_name import AnyName
+from corpus import CORPUS, needs_corpus
+from deltafold.dialects import dialect_of
+from deltafold.dialects.stencils import Stencils
+from deltafold.models import translation
+from deltafold.models.json_body import encoded
+from samples import sampled
+
+MODELS: Final[dict[str, str]] = {
+    "anthropic-messages": "claude-sonnet-4-5",
+    "openai-chat": "gpt-5-mini",
+    "openai-responses": "gpt-5-mini",
+    "gemini": "gemini-3-pro",
+    "bedrock-converse": "anthropic.claude-sonnet-4-5-20250929-v1:0",
+    "cohere-chat": "command-a",
+    "mistral": "mistral-large",
+    "ollama": "qwen3",
+}
+
+
+class Outcome(NamedTuple):
+    """What becomes of a request."""
+
+    body: object
+    notes: list[Any]
+    beside: object
+    error: str
+
+
+def _members(pairs: list[tuple[str, object]]) -> object:
+    """Keep the order of members, and members that come twice."""
+    return ("object", pairs)
+
+
+def _outcome(body: bytes, notes: Any, *beside: object) -> Outcome:  # noqa: ANN401 - JSON
+    read = json.loads(body, object_pairs_hook=_members)
+    return Outcome(read, [*notes], beside, "")
+
+
+def by_rules(body: bytes, source: AnyName, target: AnyName) -> Outcome:
+    """Return what the public functions make of a request, one after the other."""
+    try:
+        given = json.loads(body)
+        if not isinstance(given, dict):
+            raise ValueError(f"the body must be an object, not {type(given).__name__}")
+        parsed = deltafold.parse_request(given, source)
+        migrated = deltafold.migrate_config(parsed, target, model_id=MODELS[target])
+        stream = bool(parsed.stream)
+        row = dialect_of(target)
+        rendered = row.render(parsed.messages, parsed.tools, migrated.config, stream=stream)
+        notes = [*parsed.notes, *migrated.notes, *rendered.notes]
+        path = row.request_path(migrated.config, stream=stream)
+        facts = (path, stream, parsed.client_tools, rendered.tool_names, rendered.call_ids)
+        return _outcome(encoded(rendered.body), notes, *facts)
+    except Exception as error:  # noqa: BLE001 - any error has to be the same
+        return Outcome(None, [], (), f"{type(error).__name__}: {error}")
+
+
+def by_bytes(body: bytes, source: AnyName, target: AnyName) -> Outcome:
+    """Return what `translate_request` makes of a request."""
+    try:
+        sent = deltafold.translate_request(body, source, target, model_id=MODELS[target])
+        facts = (sent.path, sent.is_streamed, sent.client_tools, sent.tool_names, sent.call_ids)
+        return _outcome(sent, sent.notes, *facts)
+    except Exception as error:  # noqa: BLE001 - any error has to be the same
+        return Outcome(None, [], (), f"{type(error).__name__}: {error}")
+
+
+@pytest.fixture
+def stencils(monkeypatch: pytest.MonkeyPatch) -> Stencils[Any]:
+    """Return the stencils of the test alone, without those of other tests."""
+    own: Stencils[Any] = Stencils()
+    monkeypatch.setattr(translation, "_STENCILS", own)
+    return own
+
+
+def _pairs() -> Iterator[tuple[str, str]]:
+    for source in CLIENTS:
+        for target in MODELS:
+            yield source, target
+
+
+@sampled(20)
+@pytest.mark.parametrize("faulty", [False, True], ids=["whole", "faulty"])
+def test_a_session_is_what_the_rules_make_of_it(
+    stencils: Stencils[Any], every: int, *, faulty: bool
+) -> None:
+    all_messages, by_stencil = 0, 0
+    for number in range(0, 5_000, every):
+        source, target = [*_pairs()][number % (len(CLIENTS) * len(MODELS))]
+        body = request_of(number, source, faulty=faulty)
+        before = stencils.written
+        made = by_bytes(body, source, target)
+        assert made == by_rules(body, source, target), (number, source, target)
+        if target != "mistral":  # its ids have a form of their own, so that each call is renamed
+            all_messages += len(json.loads(body)[CLIENTS[source][1]])
+            by_stencil += stencils.written - before
+    print(f"{by_stencil} of {all_messages} messages were written by stencils")
+    if not faulty:
+        assert by_stencil / all_messages >= 0.9
+
+
+@sampled(10)
+@needs_corpus
+@pytest.mark.parametrize("target", MODELS)
+def test_a_request_of_the_corpus_is_what_the_rules_make_of_it(
+    stencils: Stencils[Any], target: AnyName, every: int
+) -> None:
+    found: Counter[str] = Counter()
+    with gzip.open(CORPUS / "requests.jsonl.gz", "rt", encoding="utf-8") as lines:
+        for number, line in enumerate(lines):
+            if number % every:
+                continue
+            one = json.loads(line)
+            body = json.dumps(one["body"]).encode()
+            source = one["dialect"]
+            made = by_bytes(body, source, target)
+            assert made == by_rules(body, source, target), one["id"]
+            found["errors" if made.error else "bodies"] += 1
+    print(target, dict(found), stencils.written)
+    assert found["bodies"] > 10 * found["errors"]
+
+
+def test_a_history_is_a_prefix_of_the_next_request_whoever_writes_it(
+    stencils: Stencils[Any],
+) -> None:
+    session = Session(7)
+    body = CLIENTS["openai-chat"][0](session, 30)
+    shown: list[list[Any]] = []
+    messages = body["messages"]
+    for end in range(12, len(messages) + 1):
+        if messages[end - 1]["role"] != "user":
+            continue
+        if end % 2:  # a member of the newest message that only the rules take
+            messages[end - 1]["content"] = [{"type": "text", "text": "Go on.", "unknown": 1}]
+        raw = json.dumps({**body, "messages": messages[:end]}).encode()
+        sent = deltafold.translate_request(
+            raw, "openai-chat", "anthropic-messages", model_id="claude-sonnet-4-5"
+        )
+        shown.append(json.loads(sent)["messages"])
+    assert len(shown) > 4
+    assert stencils.written
+    for earlier, later in pairwise(shown):
+        assert later[: len(earlier)] == earlier
+
+
+def test_stencils_keep_nothing_of_a_client(stencils: Stencils[Any]) -> None:
+    session = Session(3)
+    body = CLIENTS["openai-chat"][0](session, 8)
+    for message in body["messages"]:
+        message["content"] = f"SECRET {message.get('content')}"
+    raw = json.dumps(body).encode()
+    deltafold.translate_request(raw, "openai-chat", "gemini", model_id="gemini-3-pro")
+    assert stencils.written
+    assert b"SECRET" not in b"".join(key[1] for key in stencils._kept)  # noqa: SLF001
+
+
+def test_stencils_have_a_bound(stencils: Stencils[Any]) -> None:
+    for number in range(600):
+        session = Session(number)
+        body = CLIENTS["openai-chat"][0](session, 3) | {"user": f"user {number}"}
+        raw = written(session, body)
+        deltafold.translate_request(raw, "openai-chat", "gemini", model_id="gemini-3-pro")
+    assert 0 < len(stencils._kept) <= 256  # noqa: SLF001
+    assert stencils._bytes == sum(size for _, size in stencils._kept.values())  # noqa: SLF001
+
+
+def test_threads_translate_at_once(stencils: Stencils[Any]) -> None:
+    bodies = [request_of(number, "openai-chat", faulty=False) for number in range(64)]
+    with ThreadPoolExecutor(8) as threads:
+        made = threads.map(lambda body: by_bytes(body, "openai-chat", "gemini"), bodies)
+        for body, outcome in zip(bodies, made, strict=True):
+            assert outcome == by_rules(body, "openai-chat", "gemini")
+    assert stencils.written
+
+
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        (b"", "Expecting value"),
+        (b"[]", "the body must be an object, not list"),
+        (b'{"model":"m","messages":[{"role":1}]}', r"messages\[0\].role: text was expected"),
+        (b'{"model":"m","messages":' + b"[" * 100_000, "nested too deeply"),
+    ],
+)
+def test_a_wrong_body_is_an_error_that_names_it(body: bytes, error: str) -> None:
+    with pytest.raises(ValueError, match=error):
+        deltafold.translate_request(body, "openai-chat", "gemini", model_id="gemini-3-pro")
+
+
+def test_a_model_is_needed() -> None:
+    with pytest.raises(deltafold.MisuseError, match="model_id="):
+        deltafold.translate_request(b"{}", "openai-chat", "gemini", model_id="")
+
+
+def test_a_vendor_gets_its_settings() -> None:
+    body = json.dumps(CLIENTS["openai-chat"][0](Session(1), 4)).encode()
+    sent = deltafold.translate_request(
+        body, "openai-chat", "openai-chat", model_id="deepseek-reasoner", vendor="deepseek"
+    )
+    answers = [one for one in json.loads(sent)["messages"] if one["role"] == "assistant"]
+    assert all(one["reasoning_content"] == "" for one in answers)
+    with pytest.raises(deltafold.MisuseError, match="nobody"):
+        deltafold.translate_request(
+            body, "openai-chat", "openai-chat", model_id="x", vendor="nobody"
+        )

@@ -13,7 +13,19 @@ from typing import Any, Final, TypeAlias
 
 Body: TypeAlias = dict[str, Any]
 
-WORDS: Final = ("def", "return", "x = 1", '"text"', "{", "}", "überprüfen", "東京", "🙂", "a\\b", "\t")
+WORDS: Final = (
+    "def",
+    "return",
+    "x = 1",
+    '"text"',
+    "{",
+    "}",
+    "überprüfen",
+    "東京",
+    "🙂",
+    "a\\b",
+    "\t",
+)
 NUMBERS: Final = (0, -7, 2.5, 1e22, 1e-7, 10**20, -0.0, 123456789.25)
 
 TOOLS: Final = ("read_file", "write_file", "run_tests")
@@ -23,7 +35,7 @@ class Session:
     """One session: what its user, its model and its tools say."""
 
     def __init__(self, seed: int) -> None:
-        self.random = random.Random(seed)
+        self.random = random.Random(seed)  # noqa: S311 - no secret
         self._ids = 0
 
     def text(self, words: int = 12) -> str:
@@ -38,7 +50,10 @@ class Session:
 
     def arguments(self, *, odd: bool = False) -> Body:
         """Return the arguments of a call."""
-        made: Body = {"path": f"/src/{self.random.randrange(10**6)}.py", "n": self.random.randrange(9)}
+        made: Body = {
+            "path": f"/src/{self.random.randrange(10**6)}.py",
+            "n": self.random.randrange(9),
+        }
         if self.random.random() < 0.3:
             made["inner"] = {"list": [1, None, True, self.text(4)], "empty": {}}
         if odd:
@@ -144,7 +159,11 @@ def messages(session: Session, turns: int) -> Body:
 def responses(session: Session, turns: int) -> Body:
     """Return a request of Responses."""
     items: list[Body] = [
-        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": session.text()}]}
+        {
+            "type": "message",
+            "role": "user",
+            "content": [{"type": "input_text", "text": session.text()}],
+        }
     ]
     for number in range(turns):
         if session.chance(0.3):
@@ -158,7 +177,9 @@ def responses(session: Session, turns: int) -> Body:
             )
         calls = [session.call_id() for _ in range(session.random.choice((0, 1, 1, 2)))]
         if not calls or session.chance(0.5):
-            content = [{"type": "output_text", "text": session.text(), "annotations": []}]
+            content: list[Body] = [
+                {"type": "output_text", "text": session.text(), "annotations": []}
+            ]
             answer = {"type": "message", "id": f"msg_{number}", "status": "completed"}
             items.append({**answer, "role": "assistant", "content": content})
         items += [
@@ -176,7 +197,7 @@ def responses(session: Session, turns: int) -> Body:
         ]
         if not calls:
             items.append({"role": "user", "content": session.text()})
-    tools = [
+    tools: list[Body] = [
         {
             "type": "function",
             "name": name,
@@ -185,7 +206,12 @@ def responses(session: Session, turns: int) -> Body:
         }
         for name in TOOLS
     ]
-    return {"model": "gpt-5-mini", "instructions": session.text(400), "input": items, "tools": tools}
+    return {
+        "model": "gpt-5-mini",
+        "instructions": session.text(400),
+        "input": items,
+        "tools": tools,
+    }
 
 
 CLIENTS: Final[dict[str, tuple[Callable[[Session, int], Body], str]]] = {
@@ -198,8 +224,9 @@ CLIENTS: Final[dict[str, tuple[Callable[[Session, int], Body], str]]] = {
 
 def _strings(value: Any, found: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:  # noqa: ANN401 - any JSON
     """Return the places of all texts in a value: their container, and their key or index."""
-    members = value.items() if isinstance(value, dict) else enumerate(value)
-    for key, inner in list(members):
+    keys: list[Any] = list(value) if isinstance(value, dict) else list(range(len(value)))
+    for key in keys:
+        inner: Any = value[key]
         if isinstance(inner, dict | list):
             _strings(inner, found)
         elif isinstance(inner, str):
@@ -226,41 +253,74 @@ ODD_TEXTS: Final = (
 )
 
 
+Change: TypeAlias = Callable[[Session, list[Any]], None]
+
+
+def _place(session: Session, items: list[Any]) -> int:
+    return session.random.randrange(len(items))
+
+
+def _leave_out(session: Session, items: list[Any]) -> None:
+    del items[_place(session, items)]
+
+
+def _repeat(session: Session, items: list[Any]) -> None:
+    items.insert(_place(session, items), json.loads(json.dumps(session.random.choice(items))))
+
+
+def _odd_text(session: Session, items: list[Any]) -> None:
+    holder, key = session.random.choice(_strings(items, []))
+    holder[key] = session.random.choice(ODD_TEXTS)
+
+
+def _unknown_member(session: Session, items: list[Any]) -> None:
+    value: Any = session.random.choice(("1", "null", '{"deep": [[[]]]}'))
+    session.random.choice(items)["unknown"] = json.loads(value)
+
+
+def _image(session: Session, items: list[Any]) -> None:
+    url = {"url": "data:image/png;base64,iVBORw0KGgo="}
+    content = [{"type": "text", "text": session.text()}, {"type": "image_url", "image_url": url}]
+    items.insert(_place(session, items), {"role": "user", "content": content})
+
+
+def _another_message(session: Session, items: list[Any]) -> None:
+    role = session.random.choice(("system", "user", "assistant"))
+    items.insert(_place(session, items), {"role": role, "content": session.text()})
+
+
+def _exchange(session: Session, items: list[Any]) -> None:
+    first, second = _place(session, items), _place(session, items)
+    items[first], items[second] = items[second], items[first]
+
+
+def _cut(session: Session, items: list[Any]) -> None:
+    del items[_place(session, items) :]
+
+
+def _wrong_type(session: Session, items: list[Any]) -> None:
+    holder, key = session.random.choice(_strings(items, []))
+    holder[key] = json.loads(session.random.choice(("null", "7", "[]", "{}")))
+
+
+CHANGES: Final[tuple[Change, ...]] = (
+    _leave_out,
+    _repeat,
+    _odd_text,
+    _unknown_member,
+    _image,
+    _another_message,
+    _exchange,
+    _cut,
+    _wrong_type,
+)
+
+
 def broken(session: Session, body: Body, history: str) -> Body:
     """Change a request in a few places, as bugs of clients and edits of histories do."""
     items: list[Any] = body[history]
     for _ in range(session.random.randrange(1, 4)):
-        match session.random.randrange(9):
-            case 0:
-                del items[session.random.randrange(len(items))]
-            case 1:
-                place = session.random.randrange(len(items))
-                items.insert(place, json.loads(json.dumps(session.random.choice(items))))
-            case 2:
-                holder, key = session.random.choice(_strings(items, []))
-                holder[key] = session.random.choice(ODD_TEXTS)
-            case 3:
-                one = session.random.choice(items)
-                one["unknown"] = session.random.choice((1, None, {"deep": [[[]]]}))
-            case 4:
-                url = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
-                items.insert(
-                    session.random.randrange(len(items)),
-                    {"role": "user", "content": [{"type": "text", "text": session.text()}, url]},
-                )
-            case 5:
-                items.insert(
-                    session.random.randrange(len(items) + 1),
-                    {"role": session.random.choice(("system", "user", "assistant")), "content": session.text()},
-                )
-            case 6:
-                first, second = (session.random.randrange(len(items)) for _ in range(2))
-                items[first], items[second] = items[second], items[first]
-            case 7:
-                del items[session.random.randrange(len(items)) :]
-            case _:
-                holder, key = session.random.choice(_strings(items, []))
-                holder[key] = session.random.choice((None, 7, [], {}))
+        session.random.choice(CHANGES)(session, items)
         if not items:
             items.append({"role": "user", "content": session.text()})
     return body

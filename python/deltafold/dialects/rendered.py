@@ -195,7 +195,7 @@ class Rendering:
         """The calls of the conversation, by id."""
         return {call.tool_call_id: call for message in self.messages for call in message.tool_calls}
 
-    def of_turn(self, fact: bool) -> bool:  # noqa: FBT001 - the answer itself
+    def of_turn(self, fact: bool) -> bool:
         """Return a fact about where a turn stands, and remember that a rule has asked for it."""
         self._depends_on_turns = True
         return fact

@@ -141,11 +141,12 @@ class Stencils(Generic[T]):
 
     Attributes:
         written: number of messages that stencils have written so far.
+        size: bytes that are kept, about.
     """
 
     def __init__(self) -> None:
         self._kept: OrderedDict[Hashable, tuple[_Kept[T], int]] = OrderedDict()
-        self._bytes = 0
+        self.size = 0
         self._lock = Lock()
         self.written = 0
 
@@ -184,6 +185,9 @@ class Stencils(Generic[T]):
         self.written += outline.counts[1]
         return Translated(content, _notes(kept, outline), cast("T", kept.facts))
 
+    def __len__(self) -> int:
+        return len(self._kept)
+
     def _find(self, key: Hashable) -> _Kept[T] | None:
         with self._lock:
             if key not in self._kept:
@@ -195,11 +199,11 @@ class Stencils(Generic[T]):
         size = key_bytes + (0 if kept.stencil is None else len(kept.stencil))
         with self._lock:
             _, before = self._kept.pop(key, (None, 0))
-            self._bytes += size - before
+            self.size += size - before
             self._kept[key] = (kept, size)
-            while len(self._kept) > _MOST or self._bytes > _MOST_BYTES:
+            while len(self._kept) > _MOST or self.size > _MOST_BYTES:
                 _, (_, gone) = self._kept.popitem(last=False)
-                self._bytes -= gone
+                self.size -= gone
 
 
 def _learned(
@@ -324,9 +328,7 @@ class _Sampled(Generic[T]):
             return form, _Position(stretch, None, at)
         return None, _NOWHERE
 
-    def _place_of(
-        self, place: int, units: Sequence[int | None]
-    ) -> tuple[bytes | None, int, int]:
+    def _place_of(self, place: int, units: Sequence[int | None]) -> tuple[bytes | None, int, int]:
         """Return the form, the number of stretches before, and the place without their rounds."""
         own = units[place]
         _, form, stretch = (0, None, 0) if own is None else self._units[own]

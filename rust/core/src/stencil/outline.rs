@@ -420,25 +420,15 @@ fn stretches(
         stretch.clear();
     };
     for round in rounds {
-        match round {
-            Some(unit) => {
-                if stretch.last().is_some_and(|last| last.messages.end != unit.messages.start) {
-                    close(&mut stretch, &mut raw_from);
-                }
-                let is_firm = unit
-                    .messages
-                    .start
-                    .checked_sub(1)
-                    .is_some_and(|before| before_is_round || !answers_a_call(before));
-                before_is_round = true;
-                if is_firm {
-                    stretch.push(unit);
-                }
-            }
-            None => {
-                before_is_round = false;
-                close(&mut stretch, &mut raw_from);
-            }
+        let Some(unit) = round else {
+            before_is_round = false;
+            close(&mut stretch, &mut raw_from);
+            continue;
+        };
+        let is_firm = before_is_round || !answers_a_call(unit.messages.start.saturating_sub(1));
+        before_is_round = true;
+        if is_firm {
+            stretch.push(unit);
         }
     }
     close(&mut stretch, &mut raw_from);

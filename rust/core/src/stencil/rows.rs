@@ -43,7 +43,7 @@ pub struct Rows {
     /// Members of which a request with more occurrences is not plain.
     most: Vec<(String, usize)>,
     beside: Vec<Member>,
-    rows: Vec<Row>,
+    messages: Vec<Row>,
 }
 
 /// What a pattern has found: tokens in order, and the form that it has taken.
@@ -64,8 +64,12 @@ fn choice(number: usize) -> Option<u8> {
 impl Rows {
     /// Read the rows of a protocol.
     pub fn from_json(json: &str) -> Result<Self> {
-        let mut made =
-            Self { history: String::new(), most: Vec::new(), beside: Vec::new(), rows: Vec::new() };
+        let mut made = Self {
+            history: String::new(),
+            most: Vec::new(),
+            beside: Vec::new(),
+            messages: Vec::new(),
+        };
         Reader::new(json, LEVELS).object(|reader, key| match key {
             "history" => {
                 made.history = reader.string()?.text();
@@ -83,7 +87,7 @@ impl Rows {
                 Ok(())
             }),
             "rows" => reader.array(|reader| {
-                made.rows.push(row(reader)?);
+                made.messages.push(row(reader)?);
                 Ok(())
             }),
             _ => reader.skip(),
@@ -106,7 +110,7 @@ impl Rows {
         found: &mut Found,
     ) -> Option<(bool, usize)> {
         let (tokens, form) = (found.tokens.len(), found.form.len());
-        for (number, row) in self.rows.iter().enumerate() {
+        for (number, row) in self.messages.iter().enumerate() {
             found.form.push(choice(number)?);
             if let Some(end) = row.pattern.end(json, at, found) {
                 return Some((row.is_answer, end));

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic
 from typing_extensions import TypeVar
 
 from deltafold.contract.usage import Usage
+from deltafold.conversation.agent.event_facts import facts_of
 from deltafold.conversation.context.manager import ContextBuildResult
 from deltafold.conversation.context.run_state import RunStatus
 from deltafold.conversation.context.state import AgentState
@@ -98,6 +99,16 @@ class AgentEvent:
     def progress_message(self) -> "ProgressMessage | None":
         """Progress with the answer that made the call, its siblings, the tools and the history."""
         return None if self.make_message is None else self.make_message()
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """What the event says, as JSON values for a client; see docs/agents.md#events-as-json.
+
+        >>> events = deltafold.Agent(model=model).stream_sync("When is high tide?")
+        >>> [event.facts["reason"] for event in events if event.kind == "run_end"]
+        ['answered']
+        """
+        return facts_of(self)
 
 
 @dataclass(frozen=True)  # with slots, Python 3.11 cannot call the class with type arguments

@@ -108,9 +108,11 @@ impl AgUi {
         match kind {
             "TEXT_MESSAGE_START" => {
                 if event.has("role") {
-                    let roles: &[&str] =
-                        if self.is_run { &["assistant", "user"] } else { &["assistant"] };
-                    event.one_of("role", roles)?;
+                    if self.is_run {
+                        event.one_of("role", &["assistant", "user"])?;
+                    } else {
+                        event.is("role", "assistant")?;
+                    }
                 }
                 let id = event.filled("messageId")?;
                 unused(&self.reasoning_messages, id)?;

@@ -316,6 +316,7 @@ impl AiSdk {
         for id in self.step_calls.drain(..) {
             self.unanswered.remove(&id);
             self.waiting.remove(&id);
+            self.call_ids.forget(&id);
         }
     }
 

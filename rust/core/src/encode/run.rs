@@ -298,6 +298,15 @@ impl Run {
         }
     }
 
+    /// Forget the calls without a result, which a client forgets too.
+    pub fn take_back(&mut self) {
+        for id in self.take_open(&[]) {
+            if let Some(in_stream) = self.ids.remove(&id) {
+                self.used.remove(&in_stream);
+            }
+        }
+    }
+
     /// Take the calls without a result but for some: their ids in the conversation.
     pub fn take_open(&mut self, kept: &[Box<str>]) -> Vec<Box<str>> {
         let kept: BTreeSet<_> = kept.iter().collect();

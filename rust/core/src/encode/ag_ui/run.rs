@@ -73,7 +73,7 @@ impl AgUiWriter {
                 event.text("content", &result.content.text);
             } else {
                 event.value("content", |out| {
-                    write_content(out, &result.content.text, &result.content.files)
+                    write_content(out, &result.content.text, &result.content.files);
                 });
             }
             event.text("role", "tool");

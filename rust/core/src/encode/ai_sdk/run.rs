@@ -95,7 +95,7 @@ impl AiSdkWriter {
                 chunk(draft, "tool-output-error", |chunk| {
                     chunk.text("toolCallId", call.id);
                     chunk.text("errorText", &result.content.text);
-                })
+                });
             }
         }
         for file in &result.content.files {

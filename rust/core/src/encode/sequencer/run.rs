@@ -141,7 +141,7 @@ impl<W: Writer> Sequencer<W> {
         if continues || !W::RETRACTS {
             self.settle(draft, &[], CallStatus::Failed, TAKEN_BACK);
         } else if let Some(run) = &mut draft.run {
-            run.take_open(&[]);
+            run.take_back();
         }
         self.begin_run(draft, None);
         self.writer.retry(draft, continues, facts);

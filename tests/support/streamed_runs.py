@@ -82,17 +82,6 @@ async def look(place: str, state: AgentState) -> AsyncIterator[object]:
         yield f"high tide at {place}: 17:42"
 
 
-def agent(
-    server: AnsweringServer, *, approve: Callable[..., object] | None = None, **loop: object
-) -> Agent[None]:
-    """Make an agent whose boats need an approval."""
-    settings = {
-        "tools": {"require_approval": ["book"]},
-        "loop": {"retry_seconds": 0, "on_error": "return", **loop},
-    }
-    return Agent(settings, [look, book], model=server.model(), approve=approve)
-
-
 def streamed(
     reply: Callable[[Words], Any],
     *,
@@ -100,9 +89,13 @@ def streamed(
     resumed: Sequence[dict[str, bool | Approval]] = (),
     **loop: object,
 ) -> Streamed:
-    """Run an agent on an empty conversation, and resume it with decisions."""
+    """Run an agent whose boats need an approval, and resume it with decisions."""
+    settings = {
+        "tools": {"require_approval": ["book"]},
+        "loop": {"retry_seconds": 0, "on_error": "return", **loop},
+    }
     with AnsweringServer(reply) as server:
-        made = agent(server, approve=approve, **loop)
+        made = Agent(settings, [look, book], model=server.model(), approve=approve)
         found = Streamed(AgentState())
         found.add(made.stream_sync("When is high tide?", state=found.state))
         for decisions in resumed:
@@ -212,6 +205,12 @@ def typed() -> Streamed:
         found.add(Agent(tools=[look], model=model, output=Tide).stream_sync("When?", state=found.state))
         return found
 
+
+DECISIONS: Final[dict[str, list[dict[str, dict[str, object]]]]] = {
+    "scenario": [{"c3": {"approved": True}}],
+    "rejected": [{"c2": {"approved": True}, "c3": {"approved": False}}],
+}
+"""What a person answers on the page before each run but the first."""
 
 RUNS: Final[dict[str, Callable[[], Streamed]]] = {
     "scenario": scenario,

@@ -67,9 +67,7 @@ def test_a_run_that_is_cancelled_anywhere_ends_in_one_failure(target: Target) ->
 def test_a_delta_alone_goes_on_as_a_part_of_the_run(target: Target) -> None:
     (events,) = RUNS["failed"]().runs
     alone = Encoder(target, response_id="run1", thread_id="thread")
-    data = b"".join(
-        alone.feed(event if event.delta is None else event.delta) for event in events
-    )
+    data = b"".join(alone.feed(event if event.delta is None else event.delta) for event in events)
     assert kinds(data) == kinds(written(target, events))
 
 
@@ -83,7 +81,7 @@ def test_mappings_are_those_of_the_bytes(target: Target) -> None:
 
 def test_another_target_names_those_with_runs() -> None:
     event = AgentEvent(kind=AgentEventKind.TURN, turn=1)
-    with pytest.raises(MisuseError, match="openai-chat has no .* ag-ui and ai-sdk"):
+    with pytest.raises(MisuseError, match=r"openai-chat has no .* ag-ui and ai-sdk"):
         Encoder("openai-chat").feed(event)
     with pytest.raises(TypeError, match="AgentEvent, not int"):
         Encoder("ai-sdk").feed(1)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
@@ -142,7 +140,9 @@ def test_facts_are_json_without_paths_and_requests() -> None:
 
 def test_a_rejection_by_resume_is_told() -> None:
     events = RUNS["rejected"]().runs[1]
-    ended = {event.call.tool_call_id: event.result for event in events if event.call and event.result}
+    ended = {
+        event.call.tool_call_id: event.result for event in events if event.call and event.result
+    }
     assert {name: str(result.status) for name, result in ended.items()} == {
         "c2": "success",
         "c3": "rejected",

@@ -131,7 +131,7 @@ def scenario() -> Streamed:
 
 
 def parallel() -> Streamed:
-    """Parallel calls, a file, a failed tool, wrong arguments, an unknown tool and a sent message."""
+    """Parallel calls: a file, a failed tool, wrong arguments, an unknown tool; a sent message."""
     calls = [
         ("c1", "look", {"place": "Dover"}),
         ("c2", "look", {"place": "Nowhere"}),
@@ -202,7 +202,9 @@ def typed() -> Streamed:
         server.queue(*(answer("anthropic-messages", *content) for content in contents))
         model = AnthropicModel({"model_id": "claude-3-5-haiku"}, base_url=server.url, api_key="k")
         found = Streamed(AgentState())
-        found.add(Agent(tools=[look], model=model, output=Tide).stream_sync("When?", state=found.state))
+        found.add(
+            Agent(tools=[look], model=model, output=Tide).stream_sync("When?", state=found.state)
+        )
         return found
 
 

@@ -1,6 +1,7 @@
-"""Facts of an event of a run as JSON, for a client that shows it.
+"""Facts of the events of a run as JSON, for a client that shows them.
 
-In: an event.  Out: a mapping of JSON values, which an `Encoder` writes in its protocol.
+In: calls, results, messages and failures.  Out: JSON values, which an `Encoder` writes in its
+protocol.
 
 Laws: it has what a person may see of the event: no request, no context, no traceback. The text of
 a result is the one that the model gets.
@@ -8,17 +9,15 @@ Source: docs/agents.md, "Events as JSON".
 """
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
 from deltafold._core import MAX_ARGUMENT_DEPTH, read_json
+from deltafold.contract.usage import Usage
 from deltafold.conversation.history.sections import to_plain_text
 from deltafold.conversation.history.tool_calls import HistoryToolCallResult, ToolCallRequest
 from deltafold.conversation.tools.tools import as_text
 from deltafold.errors.model_error import ModelError
 from deltafold.message.messages import FileRefPart, ImagePart, Message
-
-if TYPE_CHECKING:
-    from deltafold.conversation.agent.run_events import AgentEvent, RunResult
 
 ACCEPTED: Final = "The answer was accepted."
 """Result of the call whose arguments are the output."""
@@ -26,35 +25,8 @@ ACCEPTED: Final = "The answer was accepted."
 _ADDRESSES: Final = ("http://", "https://", "data:")
 
 
-def facts_of(event: "AgentEvent") -> dict[str, object]:
-    """Return what an event says, as JSON values."""
-    facts: dict[str, object] = {"kind": str(event.kind), "turn": event.turn}
-    if event.delta is not None:
-        facts["delta"] = {"kind": str(event.delta.kind), **event.delta.payload}
-    if event.call is not None:
-        facts |= _call(event.call)
-    if event.kind == "answer" and event.message is not None:
-        facts["toolCallIds"] = [call.tool_call_id for call in event.message.tool_calls]
-    if event.kind == "input" and event.message is not None:
-        facts |= _input(event.message)
-    if event.kind == "progress":
-        facts["progress"] = _json_of(event.progress)
-    if event.result is not None:
-        facts |= _result(event.result)
-    if event.error is not None:
-        facts["error"] = _failure(event.error)
-    if event.kind == "retry":
-        facts |= {"continues": bool(event.continues), "seconds": event.seconds}
-    if event.context is not None:
-        facts["tokens"] = event.context.update.tokens
-    if event.defect is not None:
-        facts |= {"defect": event.defect.defect, "reason": event.defect.reason}
-    if event.run is not None:
-        facts |= _run(event.run)
-    return facts
-
-
-def _call(call: ToolCallRequest) -> dict[str, object]:
+def call_facts(call: ToolCallRequest) -> dict[str, object]:
+    """Return what a call says."""
     return {
         "toolCallId": call.tool_call_id,
         "toolName": call.tool_name,
@@ -62,7 +34,8 @@ def _call(call: ToolCallRequest) -> dict[str, object]:
     }
 
 
-def _result(result: HistoryToolCallResult) -> dict[str, object]:
+def result_facts(result: HistoryToolCallResult) -> dict[str, object]:
+    """Return what a result says: the text of the model, and its JSON value if it has one."""
     text = to_plain_text(result.result.live)
     facts: dict[str, object] = {"status": str(result.status), "text": text}
     value = _object_of(text)
@@ -72,7 +45,8 @@ def _result(result: HistoryToolCallResult) -> dict[str, object]:
     return facts | ({"files": files} if files else {})
 
 
-def _input(said: Message) -> dict[str, object]:
+def input_facts(said: Message) -> dict[str, object]:
+    """Return what a message of the user says."""
     parts = (part for part in said.parts if isinstance(part, ImagePart | FileRefPart))
     files = [_file(part) for part in parts]
     return {"text": said.text} | ({"files": files} if files else {})
@@ -87,26 +61,16 @@ def _file(part: ImagePart | FileRefPart) -> dict[str, object]:
     return facts | ({"url": part.path} if is_address else {})
 
 
-def _failure(error: Exception) -> dict[str, object]:
+def failure_facts(error: Exception) -> dict[str, object]:
+    """Return the code and the message of a failure."""
     if isinstance(error, ModelError):
         return {"code": str(error.code), "message": error.message or str(error.code)}
     return {"code": "error", "message": str(error) or type(error).__name__}
 
 
-def _run(run: "RunResult[Any]") -> dict[str, object]:
-    facts: dict[str, object] = {
-        "status": str(run.status),
-        "reason": run.reason,
-        "turns": run.turns,
-        "usage": _known(run.usage.model_dump(by_alias=True, exclude={"details", "cost"})),
-        "costUsd": run.cost_usd,
-        "pending": [_call(call) for call in run.pending],
-        "accepted": ACCEPTED,
-    }
-    return facts if run.error is None else facts | {"error": _failure(run.error)}
-
-
-def _known(counts: dict[str, object]) -> dict[str, object]:
+def usage_facts(usage: Usage) -> dict[str, object]:
+    """Return the token counts that are known."""
+    counts = usage.model_dump(by_alias=True, exclude={"details", "cost"})
     return {name: count for name, count in counts.items() if isinstance(count, int)}
 
 
@@ -120,7 +84,7 @@ def _object_of(text: str) -> object:
         return None
 
 
-def _json_of(value: object) -> object:
+def value_facts(value: object) -> object:
     """Return a value of a tool as JSON, else as text."""
     if isinstance(value, Message):
         return value.text

@@ -7,7 +7,7 @@ and the bytes of an `Encoder`.
 import re
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from agent_scenario import QUESTION, Harbour, Providers, agent_of
 from answering_server import AnsweringServer, Words
@@ -21,6 +21,9 @@ from deltafold.conversation import (
     ToolCallRequest,
 )
 from deltafold.testing import Recording, ReplayServer, answer
+
+if TYPE_CHECKING:
+    from deltafold.testing.answers import ScriptedCall
 
 Target = Literal["ai-sdk", "ag-ui"]
 TARGETS: Final[tuple[Target, ...]] = ("ai-sdk", "ag-ui")
@@ -85,7 +88,7 @@ async def look(place: str, state: AgentState) -> AsyncIterator[object]:
 def streamed(
     reply: Callable[[Words], Any],
     *,
-    approve: Callable[..., object] | None = None,
+    approve: Callable[[Tool, ToolCallRequest], Approval] | None = None,
     resumed: Sequence[dict[str, bool | Approval]] = (),
     **loop: object,
 ) -> Streamed:
@@ -132,7 +135,7 @@ def scenario() -> Streamed:
 
 def parallel() -> Streamed:
     """Parallel calls: a file, a failed tool, wrong arguments, an unknown tool; a sent message."""
-    calls = [
+    calls: list[ScriptedCall] = [
         ("c1", "look", {"place": "Dover"}),
         ("c2", "look", {"place": "Nowhere"}),
         ("c3", "look", {"harbour": "Brest"}),
@@ -193,7 +196,7 @@ def refused() -> Streamed:
 def typed() -> Streamed:
     """A run whose output is given by a call: first a wrong one beside another call, then mended."""
     wrong, right = {"place": "Brest", "hour": "late"}, {"place": "Brest", "hour": 17}
-    contents = [
+    contents: list[list[Any]] = [
         [("c1", "look", {"place": "Brest"}), ("c2", "Tide", right)],
         [("c3", "Tide", wrong)],
         [("c4", "Tide", right)],

@@ -49,7 +49,8 @@ def input_facts(said: Message) -> dict[str, object]:
     """Return what a message of the user says."""
     parts = (part for part in said.parts if isinstance(part, ImagePart | FileRefPart))
     files = [_file(part) for part in parts]
-    return {"text": said.text} | ({"files": files} if files else {})
+    facts: dict[str, object] = {"text": said.text}
+    return facts | ({"files": files} if files else {})
 
 
 def _file(part: ImagePart | FileRefPart) -> dict[str, object]:

@@ -82,7 +82,8 @@ impl<W: Writer> Sequencer<W> {
                 failure.code.as_str().into(),
                 failure.message.unwrap_or(ErrorCode::ConnectionLost.as_str()).into(),
             )),
-            usage: draft.head.usage.without_details(),
+            // The counts of the requests before this answer are not known here.
+            usage: Usage::default(),
             accepted: "".into(),
             pending: Vec::new(),
         };

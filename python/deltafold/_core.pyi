@@ -13,6 +13,7 @@ from typing import (
     Generic,
     Literal,
     NoReturn,
+    Protocol,
     Self,
     TypedDict,
     Unpack,
@@ -399,9 +400,18 @@ class Encoder(Generic[_WrittenT]):
     def finished(self) -> bool: ...
     @property
     def failed(self) -> bool: ...
-    def feed(self, deltas: MessageDelta | DeltaBatch, /) -> _WrittenT: ...
+    def feed(self, deltas: MessageDelta | DeltaBatch | RunEvent, /) -> _WrittenT: ...
     def close(self) -> _WrittenT: ...
     def keep_alive(self) -> _WrittenT: ...
+
+@type_check_only
+class RunEvent(Protocol):
+    """An `AgentEvent`, as `Encoder` knows it."""
+
+    @property
+    def delta(self) -> MessageDelta | None: ...
+    @property
+    def facts(self) -> dict[str, object]: ...
 
 @final
 class ChoicesEncoder(Generic[_WrittenT]):

@@ -430,7 +430,7 @@ def test_calls_are_decided_by_their_user_alone(
             "This call does not wait for an approval.",
         )
         told = await post(client, "/approvals", call_id="c1", approved=False, reason="Too dear.")
-        assert [one["status"] for one in told if one["kind"] == "tool_end"] == []
+        assert [one["status"] for one in told if one["kind"] == "tool_end"] == ["rejected"]
         assert told[-1]["status"] == "completed"
         sent = site.provider.requests[-1].body.decode()
         assert "Too dear." in sent

@@ -32,12 +32,13 @@ def test_the_examples_run(
         typed = answer("openai-responses", '{"place": "Brest", "hour": 17}')
         server.queue(call, done, done, done)
         server.queue(done, done)  # the conversation of a user
-        server.queue(call, done, done, done, done, call, done, done, typed)
+        server.queue(call, done, done)  # the events, and their stream for a page
+        server.queue(done, done, done, call, done, done, typed)
         run_all()
         bodies = [json.loads(asked.body) for asked in server.requests]
-    assert len(EXAMPLES) == 9
+    assert len(EXAMPLES) == 10
     assert [[tool["name"] for tool in body["tools"]] for body in bodies] == [
-        *[["tide"]] * 13,
+        *[["tide"]] * 14,
         ["tide", "memory_notebook_replace"],
         ["tide"],
     ]
@@ -46,6 +47,7 @@ def test_the_examples_run(
     printed = capsys.readouterr().out
     assert printed.startswith("At 17:42. 140 ")
     assert "tide success\nAt 17:42." in printed
+    assert "data: [DONE]" in printed
     assert "awaiting_human ['tide']\nAt 17:42.\n\n17\n" in printed
 
 

@@ -3,14 +3,18 @@
 //! In: events of server-sent events without names.  Out: the first broken rule.
 //!
 //! Laws: `RUN_STARTED` comes first, and `RUN_FINISHED` or `RUN_ERROR` last.  Messages, calls and reasoning are keyed, and each
-//! starts and ends once before `RUN_FINISHED`.  No member of an event is null.
+//! starts and ends once before `RUN_FINISHED`.  No member of an event is null.  In the run of an agent, each call has one result
+//! or is an interrupt before `RUN_FINISHED`, and answers are steps.
+
+use std::collections::BTreeSet;
 
 use super::event::Event;
-use super::kept::Parts;
+use super::kept::{Ids, Parts};
 use super::tree::{Node, Rule, Value};
 
 const TEXT: &str = "the text message";
 const CALL: &str = "the call";
+const STEP: &str = "the step";
 const REASONING: &str = "the reasoning";
 const REASONING_MESSAGE: &str = "the reasoning message";
 
@@ -24,6 +28,12 @@ pub(super) struct AgUi {
     calls: Parts,
     reasonings: Parts,
     reasoning_messages: Parts,
+    /// The run of an agent: steps, results and messages of the user.
+    is_run: bool,
+    steps: Parts,
+    results: Ids,
+    /// Calls without a result.
+    unanswered: BTreeSet<String>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,6 +48,11 @@ enum State {
 }
 
 impl AgUi {
+    /// Build the checker of the run of an agent.
+    pub(super) fn of_run() -> Self {
+        Self { is_run: true, ..Self::default() }
+    }
+
     /// Check the next event.
     pub(super) fn read(&mut self, event: Event<'_>) -> Rule {
         let data = event.unnamed()?;
@@ -93,7 +108,11 @@ impl AgUi {
         match kind {
             "TEXT_MESSAGE_START" => {
                 if event.has("role") {
-                    event.is("role", "assistant")?;
+                    if self.is_run {
+                        event.one_of("role", &["assistant", "user"])?;
+                    } else {
+                        event.is("role", "assistant")?;
+                    }
                 }
                 let id = event.filled("messageId")?;
                 unused(&self.reasoning_messages, id)?;
@@ -109,8 +128,15 @@ impl AgUi {
                 if let Some(parent) = event.maybe("parentMessageId") {
                     parent.as_filled()?;
                 }
-                self.calls.start(CALL, event.filled("toolCallId")?)
+                let id = event.filled("toolCallId")?;
+                self.unanswered.insert(id.to_owned());
+                self.calls.start(CALL, id)
             }
+            "STEP_STARTED" if self.is_run && !self.steps.is_open() => {
+                self.steps.start(STEP, event.filled("stepName")?)
+            }
+            "STEP_FINISHED" if self.is_run => self.steps.end(STEP, event.filled("stepName")?),
+            "TOOL_CALL_RESULT" if self.is_run => self.result(event),
             "TOOL_CALL_ARGS" => {
                 self.calls.expect(CALL, event.filled("toolCallId")?)?;
                 event.filled("delta").map(drop)
@@ -168,6 +194,56 @@ impl AgUi {
         }
     }
 
+    fn result(&mut self, event: &Node<'_>) -> Rule {
+        let (message, call) = (event.filled("messageId")?, event.filled("toolCallId")?);
+        unused(&self.texts, message)?;
+        self.results.add("the result of", call)?;
+        if self.calls.expect("", call).is_ok() {
+            return Err(format!("a result of the call {call:?}, which is open"));
+        }
+        self.unanswered.remove(call);
+        if event.has("role") {
+            event.is("role", "tool")?;
+        }
+        let Ok(parts) = event.list("content") else { return event.text("content").map(drop) };
+        for part in parts {
+            let kinds = ["text", "image", "audio", "video", "document"];
+            if part.one_of("type", &kinds)? == "text" {
+                part.filled("text")?;
+            } else {
+                let source = part.object("source")?;
+                source.filled("value")?;
+                if source.one_of("type", &["data", "url"])? == "data" {
+                    source.filled("mimeType")?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Check the end of the run of an agent.
+    fn run_ended(&self, event: &Node<'_>) -> Rule {
+        self.steps.all_ended(STEP, "`RUN_FINISHED`")?;
+        let outcome = event.object("outcome")?;
+        let mut waiting = BTreeSet::new();
+        if outcome.one_of("type", &["success", "cancelled", "interrupt"])? == "interrupt" {
+            let interrupts = outcome.list("interrupts")?;
+            if interrupts.is_empty() {
+                return Err("an interrupt without `interrupts`".to_owned());
+            }
+            for interrupt in interrupts {
+                interrupt.no_nulls(&[])?;
+                interrupt.filled("id")?;
+                interrupt.filled("reason")?;
+                waiting.insert(interrupt.filled("toolCallId")?.to_owned());
+            }
+        }
+        match self.unanswered.difference(&waiting).next() {
+            Some(id) => Err(format!("the call {id:?} has no result at `RUN_FINISHED`")),
+            None => Ok(()),
+        }
+    }
+
     fn finished(&self, event: &Node<'_>) -> Rule {
         event.repeats("threadId", &self.thread_id)?;
         event.repeats("runId", &self.run_id)?;
@@ -176,7 +252,9 @@ impl AgUi {
         self.calls.all_ended(CALL, place)?;
         self.reasoning_messages.all_ended(REASONING_MESSAGE, place)?;
         self.reasonings.all_ended(REASONING, place)?;
-        if let Some(outcome) = event.object_if("outcome")? {
+        if self.is_run {
+            self.run_ended(event)?;
+        } else if let Some(outcome) = event.object_if("outcome")? {
             outcome.no_nulls(&[])?;
             let kind = outcome.one_of("type", &["success", "cancelled"])?;
             if let Some(pending) = outcome.maybe("pendingToolCallIds") {

@@ -45,6 +45,11 @@ impl Ids {
         }
     }
 
+    /// Forget an id of something that the stream took back.
+    pub(super) fn forget(&mut self, id: &str) {
+        self.seen.remove(id);
+    }
+
     /// Return true if the id was used.
     pub(super) fn has(&self, id: &str) -> bool {
         self.seen.contains(id)

@@ -250,6 +250,17 @@ impl Checker {
         Some(checker)
     }
 
+    /// Build a checker of the stream of an agent's run; `None` for a target without such streams.
+    pub fn of_run(target: &str) -> Option<Self> {
+        let mut checker = Self::new(target)?;
+        checker.grammar = match checker.grammar {
+            Grammar::AgUi(_) => Grammar::AgUi(Box::new(ag_ui::AgUi::of_run())),
+            Grammar::AiSdk(_) => Grammar::AiSdk(Box::new(ai_sdk::AiSdk::of_run())),
+            _ => return None,
+        };
+        Some(checker)
+    }
+
     /// Check the next bytes of the body, in any chunking.
     ///
     /// # Errors

@@ -10,6 +10,15 @@ from typing import TYPE_CHECKING, Any, Generic
 from typing_extensions import TypeVar
 
 from deltafold.contract.usage import Usage
+from deltafold.conversation.agent.event_facts import (
+    ACCEPTED,
+    call_facts,
+    failure_facts,
+    input_facts,
+    result_facts,
+    usage_facts,
+    value_facts,
+)
 from deltafold.conversation.context.manager import ContextBuildResult
 from deltafold.conversation.context.run_state import RunStatus
 from deltafold.conversation.context.state import AgentState
@@ -99,6 +108,47 @@ class AgentEvent:
         """Progress with the answer that made the call, its siblings, the tools and the history."""
         return None if self.make_message is None else self.make_message()
 
+    @property
+    def facts(self) -> dict[str, object]:
+        """What the event says, as JSON values for a client; see docs/agents.md#events-as-json.
+
+        >>> events = deltafold.Agent(model=model).stream_sync("When is high tide?")
+        >>> [event.facts["reason"] for event in events if event.kind == "run_end"]
+        ['answered']
+        """
+        facts: dict[str, object] = {"kind": str(self.kind), "turn": self.turn}
+        if self.delta is not None:
+            facts["delta"] = {"kind": str(self.delta.kind), **self.delta.payload}
+        if self.call is not None:
+            facts |= call_facts(self.call)
+        if self.result is not None:
+            facts |= result_facts(self.result)
+        if self.error is not None:
+            facts["error"] = failure_facts(self.error)
+        if self.run is not None:
+            facts |= self.run.facts
+        return facts | self._own_facts()
+
+    def _own_facts(self) -> dict[str, object]:
+        """Return what one kind of event alone says."""
+        own: dict[str, object] = {}
+        match self:
+            case AgentEvent(kind=AgentEventKind.ANSWER, message=Message() as message):
+                own = {"toolCallIds": [call.tool_call_id for call in message.tool_calls]}
+            case AgentEvent(kind=AgentEventKind.INPUT, message=Message() as message):
+                own = input_facts(message)
+            case AgentEvent(kind=AgentEventKind.PROGRESS):
+                own = {"progress": value_facts(self.progress)}
+            case AgentEvent(kind=AgentEventKind.RETRY):
+                own = {"continues": bool(self.continues), "seconds": self.seconds}
+            case AgentEvent(context=ContextBuildResult() as context):
+                own = {"tokens": context.update.tokens}
+            case AgentEvent(defect=OutputError() as defect):
+                own = {"defect": defect.defect, "reason": defect.reason}
+            case _:
+                pass
+        return own
+
 
 @dataclass(frozen=True)  # with slots, Python 3.11 cannot call the class with type arguments
 class RunResult(Generic[T]):
@@ -141,6 +191,24 @@ class RunResult(Generic[T]):
     def is_lower_bound(self) -> bool:
         """Whether something was billed that `cost_usd` leaves out."""
         return self.cost_usd is not None and bool(self.cost_unpriced)
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """What the result says to a client, as JSON values; see `AgentEvent.facts`.
+
+        >>> deltafold.Agent(model=model).run_sync("When is high tide?").facts["status"]
+        'completed'
+        """
+        facts: dict[str, object] = {
+            "status": str(self.status),
+            "reason": self.reason,
+            "turns": self.turns,
+            "usage": usage_facts(self.usage),
+            "costUsd": self.cost_usd,
+            "pending": [call_facts(call) for call in self.pending],
+            "accepted": ACCEPTED,
+        }
+        return facts if self.error is None else facts | {"error": failure_facts(self.error)}
 
     @property
     def text(self) -> str:

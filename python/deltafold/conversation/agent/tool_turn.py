@@ -149,6 +149,8 @@ class Answering:
             known = self._known(call, reached)
             if known is not None:
                 results[call.tool_call_id] = known
+                if reached.result is None:  # its end was told when it ended
+                    self._put(AgentEventKind.TOOL_END, call, result=known)
             elif self._waits(call, reached):
                 self.pending.append(call)
             else:

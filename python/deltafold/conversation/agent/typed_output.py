@@ -8,6 +8,7 @@ Laws: an output is validated once. A refusal and a cut answer are not asked for 
 
 from typing import Any, Final
 
+from deltafold.conversation.agent.event_facts import ACCEPTED
 from deltafold.conversation.agent.run_log import is_given, is_paused, newest_answer, open_calls
 from deltafold.conversation.agent.run_setup import RunSetup
 from deltafold.conversation.agent.tool_turn import told
@@ -20,9 +21,6 @@ from deltafold.conversation.history.entries import (
 from deltafold.conversation.history.kinds import ToolExecutionStatus
 from deltafold.errors.model_error import OutputError
 from deltafold.message.messages import Message
-
-ACCEPTED: Final = "The answer was accepted."
-"""Result of the call whose arguments are the output."""
 
 _FINAL: Final = frozenset({"refused", "cut", "tools_called"})
 """Defects that another request would repeat."""

@@ -6,8 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use deltafold::contract::{ContractViolation, Delta, ErrorCode, Failure, Output, Payload};
-use deltafold::encode::{self, AnswersEncoder, Encoder as Core, Headers, Note, Out, WholeBody};
+use deltafold::contract::{ContractViolation, Output};
+use deltafold::encode::{
+    self, AnswersEncoder, Encoder as Core, Headers, Note, Out, TARGETS, WholeBody,
+};
 use pyo3::exceptions::PyTypeError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -17,6 +19,7 @@ use crate::decode::decoder::Decoder;
 use crate::decode::input::Input;
 use crate::delta::batch::DeltaBatch;
 use crate::delta::message_delta::MessageDelta;
+use crate::encode::run::{Told, told};
 use crate::encode::settings::{self, Choices};
 use crate::message::assembler::MessageAssembler;
 use crate::support::clock::Timestamp;
@@ -195,23 +198,41 @@ impl Encoder {
         })
     }
 
+    /// Write an event of a run.
+    fn feed_run<'py>(&self, py: Python<'py>, told: Told<'py>) -> PyResult<Bound<'py, PyAny>> {
+        if !self.read(py, Core::has_runs)? {
+            let runs: Vec<_> =
+                TARGETS.iter().filter(|row| row.has_runs).map(|row| row.name).collect();
+            let message = format!(
+                "{} has no stream of a run: the targets for events of an Agent are {}; of one answer, feed the deltas",
+                self.target,
+                runs.join(" and ")
+            );
+            return Err(errors::misuse(py, &message));
+        }
+        match told {
+            Told::Delta(delta) => {
+                let delta = delta.get();
+                let now = delta.now();
+                let delta = delta.as_core(py)?;
+                self.write(py, |core| {
+                    core.begin_run();
+                    core.set_created(now.milliseconds());
+                    core.delta(&delta);
+                })
+            }
+            Told::Event(event) => self.write(py, |core| {
+                core.begin_run();
+                core.run_event(&event);
+            }),
+            Told::Nothing => self.write(py, |core| {
+                core.begin_run();
+            }),
+        }
+    }
+
     fn read<R>(&self, py: Python<'_>, f: impl FnOnce(&Core) -> R) -> PyResult<R> {
         Ok(f(&*errors::lock(py, &self.core, "encoder")?))
-    }
-}
-
-/// End a stream whose source stopped without a terminal.
-fn end_lost(core: &mut Core) {
-    if core.ended() {
-        return;
-    }
-    let start = Payload::Start { model_id: "", request_id: "" };
-    let message = "the stream stopped without any sign of its end";
-    let failure = Failure::new(ErrorCode::ConnectionLost, message);
-    let first = core.next_seq();
-    let payloads = [start, Payload::Error(failure)];
-    for (seq, payload) in (first..).zip(payloads.into_iter().skip(usize::from(first > 1))) {
-        core.delta(&Delta { seq, payload, provider_raw: None });
     }
 }
 
@@ -266,11 +287,15 @@ impl Encoder {
         self.read(py, Core::failed)
     }
 
-    /// Write a delta or a batch, and return the written bytes, or a list of mappings.
+    /// Write a delta, a batch or an event of a run, and return the written bytes, or a list of mappings.
+    ///
+    /// The events of `Agent.stream` become one stream of the whole run (ai-sdk, ag-ui), which begins with the first event of an
+    /// `Agent` and ends with its `run_end`.  docs/protocols/encoding.md#e17 has the rules.
     ///
     /// Raises:
     ///     ContractError: a delta breaks the contract; it and all later ones are dropped.
-    ///     TypeError: `deltas` is neither a MessageDelta nor a DeltaBatch.
+    ///     MisuseError: the target has no runs.
+    ///     TypeError: `deltas` is neither a MessageDelta, a DeltaBatch nor an AgentEvent.
     #[pyo3(signature = (deltas, /))]
     fn feed<'py>(
         &self,
@@ -293,13 +318,18 @@ impl Encoder {
                 core.delta(&delta);
             });
         }
+        if let Some(told) = told(deltas)? {
+            return self.feed_run(py, told);
+        }
         let kind = deltas.get_type().name()?;
-        Err(PyTypeError::new_err(format!("feed takes a MessageDelta or a DeltaBatch, not {kind}")))
+        let message =
+            format!("feed takes a MessageDelta, a DeltaBatch or an AgentEvent, not {kind}");
+        Err(PyTypeError::new_err(message))
     }
 
     /// End the stream, and return the last bytes.  A source that gave no terminal is a failure, and is written as one.
     fn close<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.write(py, end_lost)
+        self.write(py, Core::close)
     }
 
     /// Return bytes that keep the connection alive, to be sent between two other results.

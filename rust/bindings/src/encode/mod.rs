@@ -4,4 +4,5 @@
 
 pub(crate) mod choices;
 pub(crate) mod encoder;
+mod run;
 pub(crate) mod settings;

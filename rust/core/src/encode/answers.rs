@@ -8,13 +8,12 @@
 
 use std::collections::BTreeMap;
 
+use super::encoder::LOST;
 use super::registry::Target;
 use super::stream::{OnDraft, Stream};
 use super::whole::{Headers, draft, headers};
 use crate::contract::{ContractViolation, Delta, ErrorCode, Failure, Output, Payload};
 use crate::encode::{Draft, Note, Out, Settings};
-
-const LOST: &str = "the stream stopped without any sign of its end";
 
 /// Encoder of one stream with several answers.
 #[derive(Clone, Debug)]

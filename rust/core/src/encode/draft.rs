@@ -2,6 +2,7 @@
 
 use super::notes::Notes;
 use super::out::Out;
+use super::run::Run;
 use super::settings::Settings;
 use crate::contract::{Failure, Usage};
 
@@ -39,6 +40,12 @@ impl Draft {
     pub fn answer_number(&self) -> u64 {
         self.answer.unwrap_or(0)
     }
+
+    /// Return the number of a part of this answer in the whole stream.
+    #[inline]
+    pub fn part_number(&self, index: usize) -> usize {
+        self.run.as_ref().map_or(0, |run| run.first_part) + index
+    }
 }
 
 /// A response as far as it is written: its output, what was left out, and the facts of its stream.
@@ -56,4 +63,6 @@ pub struct Draft {
     pub answer: Option<u64>,
     /// The first failure of an answer, in a stream of several: its number and the failure, which is written last.
     pub deferred: Option<Box<(u64, Failure<Box<str>>)>>,
+    /// What is known of the run whose answers are written; `None` in a stream of one answer.
+    pub run: Option<Box<Run>>,
 }

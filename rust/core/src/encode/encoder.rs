@@ -7,13 +7,19 @@
 use super::registry::Target;
 use super::stream::{OnDraft, Stream};
 use super::whole::{Headers, draft, headers};
-use crate::contract::{ContractViolation, Delta, Output, TextOnlyDelta};
-use crate::encode::{Draft, Note, Out, Settings};
+use crate::contract::{
+    ContractViolation, Delta, ErrorCode, Failure, Output, Payload, TextOnlyDelta,
+};
+use crate::encode::{Draft, Note, Out, RunEvent, Settings};
+
+/// Message of the failure of a stream without an end.
+pub(super) const LOST: &str = "the stream stopped without any sign of its end";
 
 /// Encoder of one stream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Encoder {
     target: &'static str,
+    has_runs: bool,
     stream: Stream,
     draft: Draft,
 }
@@ -23,6 +29,7 @@ impl Encoder {
     pub fn new(target: &'static Target, settings: Settings, objects: bool) -> Self {
         Self {
             target: target.name,
+            has_runs: target.has_runs,
             stream: Stream::new(target),
             draft: draft(target, settings, objects),
         }
@@ -33,6 +40,11 @@ impl Encoder {
         self.target
     }
 
+    /// Return true if the target has the events of a run.
+    pub fn has_runs(&self) -> bool {
+        self.has_runs
+    }
+
     /// Set the start of the stream in milliseconds since 1970, unless it is set.
     pub fn set_created(&mut self, milliseconds: u64) {
         self.draft.head.set_created(milliseconds);
@@ -40,7 +52,8 @@ impl Encoder {
 
     /// Return the HTTP status of the answer; `None` until the first delta that decides it.
     pub fn status(&self) -> Option<u16> {
-        self.stream.status()
+        let is_begun = self.draft.run.as_ref().is_some_and(|run| run.has_head);
+        self.stream.status().or(is_begun.then_some(200))
     }
 
     /// Return true after the terminal.
@@ -58,11 +71,6 @@ impl Encoder {
         let request_id = self.stream.http_request_id().unwrap_or(&self.draft.head.request_id);
         let form = Some(self.draft.out.form());
         Some(headers(self.target, self.status()?, form, request_id, self.stream.failure()))
-    }
-
-    /// Return the sequence number that the next delta may have.
-    pub fn next_seq(&self) -> u64 {
-        self.stream.next_seq()
     }
 
     /// Return what the target could not carry so far.
@@ -83,6 +91,39 @@ impl Encoder {
     /// Return the output, to read it without giving up its memory.
     pub fn out(&mut self) -> &mut Out {
         &mut self.draft.out
+    }
+
+    /// Let the deltas that follow be those of a run, whose answers are written as one stream.  Returns false, and changes
+    /// nothing, if the target has no runs.
+    pub fn begin_run(&mut self) -> bool {
+        if self.has_runs {
+            self.draft.run.get_or_insert_default();
+        }
+        self.has_runs
+    }
+
+    /// Write an event of a run.  Nothing is written before [`Self::begin_run`].
+    pub fn run_event(&mut self, event: &RunEvent) {
+        if self.draft.run.is_some() {
+            self.stream.run_event(&mut self.draft, event);
+        }
+    }
+
+    /// End a stream whose source stopped without a terminal.
+    pub fn close(&mut self) {
+        if self.ended() {
+            return;
+        }
+        let failure = Failure::new(ErrorCode::ConnectionLost, LOST);
+        if self.draft.run.is_some() {
+            return self.stream.lose_run(&mut self.draft, &failure);
+        }
+        let start = Payload::Start { model_id: "", request_id: "" };
+        let first = self.stream.next_seq();
+        let payloads = [start, Payload::Error(failure)];
+        for (seq, payload) in (first..).zip(payloads.into_iter().skip(usize::from(first > 1))) {
+            self.delta(&Delta { seq, payload, provider_raw: None });
+        }
     }
 
     /// Write something that keeps the connection alive.  Decides the status for 200.

@@ -43,6 +43,8 @@ mod openai_responses;
 mod out;
 mod parts;
 mod registry;
+mod run;
+mod run_facts;
 mod sequencer;
 mod settings;
 mod spans;
@@ -67,6 +69,10 @@ pub use notes::{Note, Notes};
 pub use out::{Form, Out, Prefix, event_headers};
 pub use parts::{Call, Extras, TextKind, TextPart, WholeContent, WholePart};
 pub use registry::{TARGETS, Target, find};
+pub use run::{
+    CallStatus, FilePlace, Run, RunCall, RunContent, RunEnd, RunEvent, RunFile, RunResult,
+    RunStatus, WrittenCall,
+};
 pub use sequencer::Sequencer;
 pub use settings::{DeclinedCalls, OWN_RESPONSE_FIELDS, Place, Settings, ToolKind, ToolName};
 pub use spans::{Span, Spans};

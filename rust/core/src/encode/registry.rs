@@ -10,7 +10,7 @@ use super::ollama::OllamaWriter;
 use super::openai_chat::ChatWriter;
 use super::openai_responses::ResponsesWriter;
 use crate::contract::{Delta, Destination, Failure};
-use crate::encode::{Answers, Draft, Form, Sequencer, Writer};
+use crate::encode::{Answers, Draft, Form, RunEvent, Sequencer, Writer};
 use crate::fold::MessageAssembler;
 
 /// A row of the list of targets.
@@ -32,6 +32,8 @@ pub struct Target {
     pub(super) body: fn(&mut Draft, &MessageAssembler) -> Option<String>,
     /// The target has several answers in one response.
     pub has_answers: bool,
+    /// The target has the events of a run.
+    pub has_runs: bool,
     /// JSON of a whole body with several answers.
     pub(super) body_of_answers: fn(&mut Draft, &Answers<'_>) -> Option<String>,
 }
@@ -49,6 +51,7 @@ macro_rules! targets {
             refusal: <$writer as Writer>::refusal,
             body: <$writer as Writer>::body,
             has_answers: <$writer as Writer>::HAS_ANSWERS,
+            has_runs: <$writer as Writer>::HAS_RUNS,
             body_of_answers: <$writer as Writer>::body_of_answers,
         }),+];
 
@@ -92,6 +95,14 @@ macro_rules! targets {
                 has_head: bool,
             ) {
                 match self { $(Self::$variant(state) => state.end_answers(draft, failure, has_head),)+ }
+            }
+
+            pub(super) fn run_event(&mut self, draft: &mut Draft, event: &RunEvent) {
+                match self { $(Self::$variant(state) => state.run_event(draft, event),)+ }
+            }
+
+            pub(super) fn lose_run(&mut self, draft: &mut Draft, failure: &Failure<&str>) {
+                match self { $(Self::$variant(state) => state.lose_run(draft, failure),)+ }
             }
 
             pub(super) fn keep_alive(&mut self, draft: &mut Draft) {

@@ -9,7 +9,7 @@ use crate::contract::{
     CallId, ContractViolation, Delta, DeltaKind, Destination, ErrorCode, Failure, Laws, Output,
     Payload, TextOnlyDelta,
 };
-use crate::encode::Draft;
+use crate::encode::{Draft, RunEvent};
 
 /// Order of one answer.
 #[derive(Clone, Debug, PartialEq)]
@@ -80,6 +80,27 @@ impl Stream {
         self.state.end_answers(draft, failure, has_head);
     }
 
+    /// Write an event of a run.
+    pub(super) fn run_event(&mut self, draft: &mut Draft, event: &RunEvent) {
+        if self.violation.is_none() {
+            if matches!(event, RunEvent::Turn | RunEvent::Retry { .. }) {
+                self.expect_answer();
+            }
+            self.state.run_event(draft, event);
+        }
+    }
+
+    /// Write the end of a run whose events stopped.
+    pub(super) fn lose_run(&mut self, draft: &mut Draft, failure: &Failure<&str>) {
+        self.state.lose_run(draft, failure);
+    }
+
+    /// Begin the laws anew, for the next answer of a run.
+    fn expect_answer(&mut self) {
+        self.laws = Laws::default();
+        self.call = None;
+    }
+
     fn consume(&mut self, draft: &mut Draft, delta: &Delta<&str>) {
         match self.laws.check(delta) {
             Ok(place) => {
@@ -88,6 +109,9 @@ impl Stream {
                     self.http_request_id = failure.http_request_id.map(Into::into);
                 }
                 self.state.delta(draft, delta, place);
+                if draft.run.is_some() && self.laws.ended() {
+                    self.expect_answer();
+                }
             }
             Err(violation) => self.violation = Some(violation),
         }

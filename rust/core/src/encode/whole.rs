@@ -21,6 +21,7 @@ pub(super) fn draft(target: &Target, settings: Settings, objects: bool) -> Draft
         head: Head::default(),
         answer: None,
         deferred: None,
+        run: None,
     }
 }
 

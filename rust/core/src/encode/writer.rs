@@ -5,6 +5,7 @@ use std::fmt::Debug;
 use super::draft::Draft;
 use super::out::Form;
 use super::parts::{Call, Extras, TextPart, WholePart};
+use super::run::{RunContent, RunEnd, RunResult, WrittenCall};
 use crate::contract::{ErrorCode, Failure, FinishReason};
 use crate::fold::{MessageAssembler, Terminal};
 
@@ -107,6 +108,10 @@ pub trait Writer: Clone + Debug + Default + PartialEq {
     const FREE_TEXT: bool = false;
     /// The target has several answers in one response, each with a number.
     const HAS_ANSWERS: bool = false;
+    /// The target has the events of a run, and the methods from [`Writer::open_step`] to [`Writer::end_run`].
+    const HAS_RUNS: bool = false;
+    /// The target can take an answer back that broke off.
+    const RETRACTS: bool = false;
     /// A normal end with a failure reason is written as a failure.
     const ERROR_REASON_FAILS: bool = true;
 
@@ -159,6 +164,33 @@ pub trait Writer: Clone + Debug + Default + PartialEq {
 
     /// Write what closes the framing after an event that was the whole answer.
     fn end(&mut self, _: &mut Draft) {}
+
+    /// Write what precedes the content of an answer of a run.  A retried answer goes on in its step.
+    fn open_step(&mut self, _: &mut Draft) {}
+
+    /// Write what follows an answer of a run and its results.
+    fn close_step(&mut self, _: &mut Draft) {}
+
+    /// Write that the answer broke off and is asked for again, as a whole or from where it broke off.
+    fn retry(&mut self, _: &mut Draft, _continues: bool, _facts: &str) {}
+
+    /// Write an event of a run that has no word in the protocol.
+    fn notice(&mut self, _: &mut Draft, _name: &str, _facts: &str) {}
+
+    /// Write that a call waits for a person.
+    fn approval(&mut self, _: &mut Draft, _: &WrittenCall<'_>) {}
+
+    /// Write a JSON value that a running call tells.
+    fn progress(&mut self, _: &mut Draft, _: &WrittenCall<'_>, _value: &str) {}
+
+    /// Write the result of a call.
+    fn result(&mut self, _: &mut Draft, _: &WrittenCall<'_>, _: &RunResult) {}
+
+    /// Write a message of the user that was delivered to the run.
+    fn input(&mut self, _: &mut Draft, _: &RunContent) {}
+
+    /// Write the end of a run, behind the last step.
+    fn end_run(&mut self, _: &mut Draft, _: &RunEnd) {}
 
     /// Write something that keeps the connection alive, between two events.
     fn keep_alive(&mut self, draft: &mut Draft);

@@ -25,6 +25,7 @@ mod encode_answers;
 mod encode_any;
 mod encode_corpus;
 mod encode_faults;
+mod encode_runs;
 mod facts;
 mod first_text;
 mod frames;

@@ -2,8 +2,9 @@
 //
 // usage: node judge.ts manifest.jsonl answers.jsonl
 //
-// In: a manifest, one stream or request a line (`Case`).  Out: one line for each, in order: {client,
-// name, answer} or {client, name, raised}, and retry_after where the error has that header.  A client that does not end within PATIENCE ends the program with code 1.
+// In: a manifest, one stream or request a line (`Case`), or the runs of an agent (`Talk`).  Out: one
+// line for each, in order: {client, name, answer} or {client, name, raised}, and retry_after where the
+// error has that header.  A client that does not end within PATIENCE ends the program with code 1.
 
 import { closeSync, openSync, readFileSync, writeSync } from "node:fs";
 
@@ -12,7 +13,9 @@ import { uiMessages } from "./ai.ts";
 import { messages, wholeMessages } from "./anthropic.ts";
 import { gemini, wholeGemini } from "./gemini.ts";
 import { chat, responses, wholeChat, wholeResponses } from "./openai.ts";
-import { fetchOf, type Case, type Judge } from "./reply.ts";
+import { fetchOf, type Case, type Judge, type Talk } from "./reply.ts";
+import { agUiTalk } from "./talk_ag_ui.ts";
+import { chatTalk } from "./talk_ai.ts";
 
 const PATIENCE = 30_000;
 
@@ -29,22 +32,35 @@ const JUDGES: Record<string, Judge> = {
   "gemini (whole)": wholeGemini,
 };
 
+const TALKS: Record<string, (talk: Talk) => Promise<object>> = {
+  "ai-sdk (run)": chatTalk,
+  "ag-ui (run)": agUiTalk,
+};
+
+async function read(one: Case | Talk): Promise<object> {
+  const talk = "files" in one ? TALKS[one.client] : undefined;
+  if ("files" in one && talk !== undefined) {
+    return await talk(one);
+  }
+  const judge = JUDGES[one.client];
+  if (judge === undefined || "files" in one) {
+    throw new Error(`no client for ${one.client}`);
+  }
+  return await judge(fetchOf(one));
+}
+
 function retryAfter(error: unknown): string | null {
   const headers = (error as { headers?: unknown } | undefined)?.headers;
   return headers instanceof Headers ? headers.get("retry-after") : null;
 }
 
-async function judged(one: Case): Promise<object> {
-  const judge = JUDGES[one.client];
-  if (judge === undefined) {
-    throw new Error(`no client for ${one.client}`);
-  }
+async function judged(one: Case | Talk): Promise<object> {
   const timer = setTimeout(() => {
     process.stderr.write(`${one.client} does not end: ${one.name}\n`);
     process.exit(1);
   }, PATIENCE);
   try {
-    return { client: one.client, name: one.name, answer: await judge(fetchOf(one)) };
+    return { client: one.client, name: one.name, answer: await read(one) };
   } catch (error) {
     const kind = error instanceof Error ? error.constructor.name : typeof error;
     const raised = `${kind}: ${error instanceof Error ? error.message : String(error)}`;
@@ -63,7 +79,7 @@ console.warn = console.error = () => undefined;
 const output = openSync(answers, "w");
 for (const line of readFileSync(manifest, "utf-8").split("\n")) {
   if (line !== "") {
-    writeSync(output, `${JSON.stringify(await judged(JSON.parse(line) as Case))}\n`);
+    writeSync(output, `${JSON.stringify(await judged(JSON.parse(line) as Case | Talk))}\n`);
   }
 }
 closeSync(output);

@@ -23,6 +23,15 @@ interface Served {
 
 export type Case = { client: string; name: string } & (Recorded | Served);
 
+// The streams of the runs of an agent on one conversation, which answer one request after another,
+// and the decisions of a person before each run but the first.
+export interface Talk {
+  client: string;
+  name: string;
+  files: string[];
+  decisions: Record<string, { approved: boolean; reason?: string }>[];
+}
+
 // A call has its arguments as text where the client keeps text, else as the client's value.
 export interface Call {
   id: string | null;
@@ -72,19 +81,34 @@ function sendingTo(one: Served): Fetch {
 }
 
 function answeringWith(one: Recorded): Fetch {
-  const body = readFileSync(one.file);
-  return async () => {
-    let at = 0;
-    const stream = new ReadableStream<Uint8Array>({
-      pull(controller) {
-        if (at >= body.length) {
-          controller.close();
-          return;
-        }
-        controller.enqueue(new Uint8Array(body.subarray(at, at + PIECE)));
-        at += PIECE;
-      },
-    });
-    return new Response(stream, { status: one.status, headers: one.headers });
+  return async () => responseOf(one);
+}
+
+// Counts the requests, of which a client must send one for each file.
+export function answeringInTurn(files: string[]): { fetch: Fetch; count: () => number } {
+  let count = 0;
+  const fetch: Fetch = async () => {
+    const file = files[count];
+    count += 1;
+    return file === undefined
+      ? new Response("a request without an answer", { status: 500 })
+      : responseOf({ file, status: 200, headers: { "content-type": "text/event-stream" } });
   };
+  return { fetch, count: () => count };
+}
+
+function responseOf(one: Recorded): Response {
+  const body = readFileSync(one.file);
+  let at = 0;
+  const stream = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      if (at >= body.length) {
+        controller.close();
+        return;
+      }
+      controller.enqueue(new Uint8Array(body.subarray(at, at + PIECE)));
+      at += PIECE;
+    },
+  });
+  return new Response(stream, { status: one.status, headers: one.headers });
 }

@@ -47,6 +47,11 @@ impl<W: Writer> Sequencer<W> {
         if self.ended {
             return;
         }
+        if draft.run.is_some() {
+            self.begin(draft);
+            self.end_held_calls(draft, ending.reason.forbids_calls().is_some());
+            return self.forget_answer(draft);
+        }
         if let Some(text) = failure {
             return self.error(draft, &ending.failure(&text));
         }
@@ -74,7 +79,13 @@ impl<W: Writer> Sequencer<W> {
         }
     }
 
+    /// End a stream that failed; in a run, the answer alone.
     pub(super) fn error(&mut self, draft: &mut Draft, failure: &Failure<&str>) {
+        if draft.run.is_some() { self.break_off(draft) } else { self.fail(draft, failure) }
+    }
+
+    pub(super) fn fail(&mut self, draft: &mut Draft, failure: &Failure<&str>) {
+        self.begin_run(draft, None);
         if self.status.is_some() {
             self.flush(draft);
         }
@@ -85,7 +96,7 @@ impl<W: Writer> Sequencer<W> {
             draft.deferred.get_or_insert_with(|| {
                 Box::new((number, failure.map(&mut |text: &&str| Box::from(*text))))
             });
-        } else if self.status.is_none() {
+        } else if self.status.is_none() && draft.run.is_none() {
             self.refuse(draft, failure);
         } else {
             self.writer.fail(draft, failure);

@@ -12,6 +12,7 @@
 //! - What waits is bounded; a stream that exceeds the bound fails.
 
 mod ending;
+mod run;
 
 use super::calls::{NOTHING, holds_calls, is_cut_call, note_cut_call};
 use super::draft::Draft;
@@ -40,6 +41,8 @@ pub struct Sequencer<W> {
     declined: bool,
     /// Bytes that wait.
     waiting: usize,
+    /// Number of parts so far.
+    parts: usize,
 }
 
 impl<W: Writer> Sequencer<W> {
@@ -84,7 +87,7 @@ impl<W: Writer> Sequencer<W> {
                 let call = Call {
                     index,
                     ordinal: 0,
-                    id: id.into(),
+                    id: draft.run.as_mut().map_or_else(|| id.into(), |run| run.new_id(id)),
                     name: name_of(id, name),
                     format: input_format,
                     args: String::new(),
@@ -178,7 +181,11 @@ impl<W: Writer> Sequencer<W> {
     /// Write something that keeps the connection alive.  The status is 200 from then on.
     pub fn keep_alive(&mut self, draft: &mut Draft) {
         if !self.ended {
-            self.begin(draft);
+            if draft.run.is_some() {
+                self.begin_run(draft, None);
+            } else {
+                self.begin(draft);
+            }
             self.writer.keep_alive(draft);
         }
     }
@@ -206,6 +213,12 @@ impl<W: Writer> Sequencer<W> {
         let is_known = draft.answer.is_some() && draft.out.written() > 0;
         if self.status.is_none() && !is_known {
             draft.head.model_id = draft.settings.model_id.as_deref().unwrap_or(model_id).to_owned();
+            if let Some(run) = &mut draft.run {
+                run.models.insert(draft.head.model_id.as_str().into());
+                if run.has_head {
+                    return;
+                }
+            }
             let id = draft.settings.response_id.as_deref().unwrap_or(request_id);
             id.clone_into(&mut draft.head.request_id);
         }
@@ -222,6 +235,16 @@ impl<W: Writer> Sequencer<W> {
     #[cold]
     fn write_head(&mut self, draft: &mut Draft) {
         self.status = Some(200);
+        if draft.run.is_some() {
+            self.begin_run(draft, None);
+            return self.writer.open_step(draft);
+        }
+        Self::name_response(draft);
+        self.writer.head(draft);
+    }
+
+    /// Give a response without an id or a model the caller's.
+    fn name_response(draft: &mut Draft) {
         if draft.head.request_id.is_empty() {
             // A keep-alive may come before the source named the response, and some targets require an id.
             let Settings { response_id, request_id, .. } = &draft.settings;
@@ -231,7 +254,6 @@ impl<W: Writer> Sequencer<W> {
         if draft.head.model_id.is_empty() {
             draft.head.model_id = draft.settings.model_id.as_deref().unwrap_or("").to_owned();
         }
-        self.writer.head(draft);
     }
 
     /// Return true if the part may be written now.
@@ -253,6 +275,7 @@ impl<W: Writer> Sequencer<W> {
         if let Content::Whole(part) = &content {
             self.wait(draft, part.json.len());
         }
+        self.parts = index + 1;
         self.slots.push(index, Slot { content, opened: false, ended: false }, takes_turns);
     }
 
@@ -405,6 +428,9 @@ impl<W: Writer> Sequencer<W> {
         self.calls += 1;
         let args = std::mem::take(&mut call.args);
         self.waiting = self.waiting.saturating_sub(args.len());
+        if let Some(run) = &mut draft.run {
+            run.add(&call.id);
+        }
         self.writer.open_call(draft, call);
         if !W::FREE_TEXT && call.format == InputFormat::Text {
             self.writer.args(draft, call, "{\"input\":\"");
@@ -535,7 +561,7 @@ impl<W: Writer> Sequencer<W> {
             let message =
                 format!("limit reached: more than event_bytes ({bound}) wait for an earlier part");
             let failure = Failure::new(ErrorCode::ProtocolError, message.as_str());
-            self.error(draft, &failure);
+            self.fail(draft, &failure);
         }
     }
 }

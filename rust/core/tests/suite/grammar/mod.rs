@@ -15,6 +15,7 @@ mod langchain;
 mod ollama;
 mod openai_chat;
 mod openai_responses;
+mod runs;
 
 use crate::support::{decode_with, fold, options, thinking};
 use deltafold::contract::{FinishReason, Payload};
@@ -126,7 +127,11 @@ fn frame(line: &str) -> Vec<u8> {
 
 /// The verdict on a body that is fed in pieces of one size, and the checker after it.
 fn fed(target: &str, body: &[u8], size: usize) -> (Result<(), Violation>, Checker) {
-    let mut checker = Checker::new(target).unwrap();
+    let checker = match target.strip_suffix(" (run)") {
+        Some(target) => Checker::of_run(target),
+        None => Checker::new(target),
+    };
+    let mut checker = checker.unwrap();
     for piece in body.chunks(size) {
         if let Err(violation) = checker.feed(piece) {
             assert_eq!(checker.feed(b"x"), Err(violation.clone()), "a violation must stay");
@@ -169,7 +174,7 @@ fn refuses(target: &str, good: &str, table: &[(Edit<'_>, &str)]) {
                     violation.rule.contains(words),
                     "{target}: {edit:?}\n{violation}\nlacks {words:?}"
                 );
-                assert_eq!(violation.target, target);
+                assert_eq!(violation.target, target.trim_end_matches(" (run)"));
                 assert!(violation.event > 0);
             }
         }

@@ -4,17 +4,21 @@
 //! stream = start, start-step, { text | reasoning | tool | file | source | data }, finish-step, finish, "[DONE]"
 //! ```
 //!
+//! The stream of a run has a step for each answer.
+//!
 //! Laws: parts may interleave, each under its id, with a start and an end.  No optional member is null.  An error is a part,
 //! and only the end marker follows it.
 //! Source: the schema `uiMessageChunkSchema` of `ai` 7 (docs/protocols/encoding.md#ai-sdk).
+
+mod run;
 
 use std::collections::BTreeMap;
 
 use crate::contract::{ErrorCode, Failure, FinishReason, InputFormat};
 use crate::encode::{
-    Call, Counts, Draft, Ending, Extras, Form, Order, Prefix, State, TextKind, TextPart,
-    WholeContent, WholePart, Writer, annotations, argument_object, errors, optional, write_compact,
-    write_escaped,
+    Call, Counts, Draft, Ending, Extras, Form, Order, Prefix, RunContent, RunEnd, RunResult, State,
+    TextKind, TextPart, WholeContent, WholePart, Writer, WrittenCall, annotations, argument_object,
+    errors, optional, write_compact, write_escaped,
 };
 use crate::fold::MessageAssembler;
 use crate::json::{ObjectWriter, write_members, write_string};
@@ -31,6 +35,8 @@ struct Open {
 pub(super) struct AiSdkWriter {
     open: BTreeMap<usize, Open>,
     sources: usize,
+    /// A step of a run is open.
+    in_step: bool,
 }
 
 fn chunk(draft: &mut Draft, name: &str, fill: impl FnOnce(&mut ObjectWriter<'_>)) {
@@ -40,8 +46,8 @@ fn chunk(draft: &mut Draft, name: &str, fill: impl FnOnce(&mut ObjectWriter<'_>)
     });
 }
 
-fn part_id(index: usize) -> String {
-    index.to_string()
+fn part_id(draft: &Draft, index: usize) -> String {
+    draft.part_number(index).to_string()
 }
 
 fn prefix(draft: &Draft, name: &str, id_member: &str, id: &str, text_member: &str) -> Prefix {
@@ -92,6 +98,23 @@ fn finish_word(reason: FinishReason) -> &'static str {
     }
 }
 
+fn write_usage(metadata: &mut ObjectWriter<'_>, counts: Option<Counts>, cost: Option<f64>) {
+    if let Some(counts) = counts {
+        let (cache_read, cache_write) = counts.cache();
+        metadata.object("usage", |usage| {
+            usage.number("inputTokens", counts.input);
+            usage.number("outputTokens", counts.output);
+            usage.number("totalTokens", counts.total());
+            optional(usage, "reasoningTokens", counts.reasoning());
+            optional(usage, "cachedInputTokens", cache_read);
+            optional(usage, "cacheWriteInputTokens", cache_write);
+        });
+    }
+    if let Some(cost) = cost.filter(|cost| cost.is_finite()) {
+        metadata.number("cost", cost);
+    }
+}
+
 impl AiSdkWriter {
     fn source(&mut self, draft: &mut Draft, json: &str) {
         for annotation in annotations::list(json) {
@@ -120,20 +143,30 @@ impl Writer for AiSdkWriter {
     const ORDER: Order = Order::Keyed;
     const LAZY_CALLS: bool = false;
     const FREE_TEXT: bool = true;
+    const HAS_RUNS: bool = true;
+    const RETRACTS: bool = true;
     const ERROR_REASON_FAILS: bool = false;
 
     fn head(&mut self, draft: &mut Draft) {
-        let id = draft.head.request_id.clone();
+        let is_run = draft.run.is_some();
+        // The client gives its message the id, and a run may go on with the message of an earlier one.
+        let id = if is_run {
+            draft.settings.response_id.as_deref().unwrap_or("").to_owned()
+        } else {
+            draft.head.request_id.clone()
+        };
         chunk(draft, "start", |chunk| {
             if !id.is_empty() {
                 chunk.text("messageId", &id);
             }
         });
-        chunk(draft, "start-step", |_| {});
+        if !is_run {
+            chunk(draft, "start-step", |_| {});
+        }
     }
 
     fn open_text(&mut self, draft: &mut Draft, part: &TextPart) {
-        let (id, name) = (part_id(part.index), kind_name(part.kind));
+        let (id, name) = (part_id(draft, part.index), kind_name(part.kind));
         chunk(draft, &format!("{name}-start"), |chunk| chunk.text("id", &id));
         let prefix = prefix(draft, &format!("{name}-delta"), "id", &id, "delta");
         self.open.insert(part.index, Open { prefix, args: String::new() });
@@ -155,7 +188,7 @@ impl Writer for AiSdkWriter {
 
     fn close_text(&mut self, draft: &mut Draft, part: &TextPart) {
         if self.open.remove(&part.index).is_some() {
-            let id = part_id(part.index);
+            let id = part_id(draft, part.index);
             chunk(draft, &format!("{}-end", kind_name(part.kind)), |chunk| {
                 chunk.text("id", &id);
                 write_state(chunk, part.state.as_deref());
@@ -273,20 +306,7 @@ impl Writer for AiSdkWriter {
             chunk.text("finishReason", finish_word(ending.reason));
             chunk.object("messageMetadata", |metadata| {
                 metadata.text("model", &model);
-                if let Some(counts) = counts {
-                    let (cache_read, cache_write) = counts.cache();
-                    metadata.object("usage", |usage| {
-                        usage.number("inputTokens", counts.input);
-                        usage.number("outputTokens", counts.output);
-                        usage.number("totalTokens", counts.total());
-                        optional(usage, "reasoningTokens", counts.reasoning());
-                        optional(usage, "cachedInputTokens", cache_read);
-                        optional(usage, "cacheWriteInputTokens", cache_write);
-                    });
-                }
-                if let Some(cost) = cost.filter(|cost| cost.is_finite()) {
-                    metadata.number("cost", cost);
-                }
+                write_usage(metadata, counts, cost);
                 if ending.reason == FinishReason::Pause || ending.reason == FinishReason::Refusal {
                     metadata.text("finishReason", ending.reason.as_str());
                 }
@@ -302,6 +322,42 @@ impl Writer for AiSdkWriter {
             chunk(draft, "error", |chunk| chunk.text("errorText", errors::message(failure)));
         }
         draft.out.marker("data: [DONE]\n\n");
+    }
+
+    fn open_step(&mut self, draft: &mut Draft) {
+        self.write_step(draft);
+    }
+
+    fn close_step(&mut self, draft: &mut Draft) {
+        self.end_step(draft);
+    }
+
+    fn retry(&mut self, draft: &mut Draft, continues: bool, facts: &str) {
+        self.write_retry(draft, continues, facts);
+    }
+
+    fn notice(&mut self, draft: &mut Draft, name: &str, facts: &str) {
+        Self::write_notice(draft, name, facts);
+    }
+
+    fn approval(&mut self, draft: &mut Draft, call: &WrittenCall<'_>) {
+        Self::write_approval(draft, call);
+    }
+
+    fn progress(&mut self, draft: &mut Draft, call: &WrittenCall<'_>, value: &str) {
+        Self::write_progress(draft, call, value);
+    }
+
+    fn result(&mut self, draft: &mut Draft, call: &WrittenCall<'_>, result: &RunResult) {
+        Self::write_result(draft, call, result);
+    }
+
+    fn input(&mut self, draft: &mut Draft, content: &RunContent) {
+        Self::write_input(draft, content);
+    }
+
+    fn end_run(&mut self, draft: &mut Draft, end: &RunEnd) {
+        Self::write_run_end(draft, end);
     }
 
     fn keep_alive(&mut self, draft: &mut Draft) {

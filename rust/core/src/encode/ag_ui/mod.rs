@@ -6,16 +6,21 @@
 //! reasoning = REASONING_START, REASONING_MESSAGE_START, CONTENT*, END, [REASONING_ENCRYPTED_VALUE], REASONING_END
 //! ```
 //!
+//! The run of an agent has a step for each answer.
+//!
 //! Laws: parts may interleave, each under its id.  Everything is ended before RUN_FINISHED; RUN_ERROR may leave parts open.
 //! No optional member is null.
 //! Source: docs.ag-ui.com, "Events"; `verifyEvents` of the official client (docs/protocols/encoding.md#ag-ui).
+
+mod run;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::contract::{ErrorCode, Failure, FinishReason};
 use crate::encode::{
-    Call, Counts, Draft, Ending, Extras, Form, Order, Owner, Prefix, State, TextKind, TextPart,
-    WholePart, Writer, annotations, envelope, errors, optional, write_compact,
+    Call, Counts, Draft, Ending, Extras, Form, Order, Owner, Prefix, RunContent, RunEnd, RunResult,
+    State, TextKind, TextPart, WholePart, Writer, WrittenCall, annotations, envelope, errors,
+    optional, write_compact,
 };
 use crate::fold::MessageAssembler;
 use crate::json::{ObjectWriter, object, write_list, write_members, write_string};
@@ -37,10 +42,15 @@ pub(super) struct AgUiWriter {
     begun: BTreeSet<usize>,
     /// Ids of whole calls, which the caller must run.
     pending: Vec<Box<str>>,
+    /// Number of steps of a run, and whether the last one is open.
+    steps: usize,
+    in_step: bool,
+    /// Ids of the messages of this answer, of which a retry tells.
+    messages: Vec<String>,
 }
 
 fn message_id(draft: &Draft, index: usize) -> String {
-    format!("{}-{index}", draft.head.request_id)
+    format!("{}-{}", draft.head.request_id, draft.part_number(index))
 }
 
 fn event(draft: &mut Draft, name: &'static str, fill: impl FnOnce(&mut ObjectWriter<'_>)) {
@@ -77,9 +87,9 @@ fn encrypted(draft: &mut Draft, subtype: &str, entity: &str, state: &str) {
     });
 }
 
-fn custom(draft: &mut Draft, value: &str) {
+fn custom(draft: &mut Draft, name: &str, value: &str) {
     event(draft, "CUSTOM", |event| {
-        event.text("name", "deltafold.part");
+        event.text("name", name);
         event.value("value", |out| write_compact(out, value));
     });
 }
@@ -95,7 +105,9 @@ fn write_usage(event: &mut ObjectWriter<'_>, draft: &Draft) {
     event.value("usage", |out| {
         write_list(out, [()], |out, ()| {
             write_members(out, |usage| {
-                usage.text("model", &draft.head.model_id);
+                if draft.run.as_ref().is_none_or(|run| run.models.len() == 1) {
+                    usage.text("model", &draft.head.model_id);
+                }
                 usage.number("inputTokens", counts.input);
                 usage.number("outputTokens", counts.output);
                 usage.number("totalTokens", counts.total());
@@ -175,7 +187,7 @@ fn annotate(draft: &mut Draft, index: usize, json: &str) {
         value.number("partIndex", index);
         value.value("annotations", |out| write_list(out, annotations::list(json), write_compact));
     });
-    custom(draft, &value);
+    custom(draft, "deltafold.part", &value);
 }
 
 impl Writer for AgUiWriter {
@@ -185,6 +197,7 @@ impl Writer for AgUiWriter {
     const ORDER: Order = Order::Keyed;
     const LAZY_CALLS: bool = false;
     const FREE_TEXT: bool = true;
+    const HAS_RUNS: bool = true;
 
     fn head(&mut self, draft: &mut Draft) {
         if draft.settings.without_run {
@@ -220,7 +233,10 @@ impl Writer for AgUiWriter {
                 Open::Reasoning(prefix(draft, "REASONING_MESSAGE_CONTENT", "messageId", &id))
             }
         };
-        self.begun.insert(part.index);
+        if draft.run.is_some() {
+            self.messages.push(id);
+        }
+        self.begun.insert(draft.part_number(part.index));
         self.open.insert(part.index, open);
     }
 
@@ -262,7 +278,7 @@ impl Writer for AgUiWriter {
             draft.notes.add("logprobs", "log probabilities");
         }
         match part.state.as_deref() {
-            Some(state) if self.begun.contains(&part.index) => {
+            Some(state) if self.begun.contains(&draft.part_number(part.index)) => {
                 let id = message_id(draft, part.index);
                 encrypted(draft, "message", &id, state);
             }
@@ -273,7 +289,10 @@ impl Writer for AgUiWriter {
 
     fn open_call(&mut self, draft: &mut Draft, call: &Call) {
         let parent = self.last_text.clone();
-        let parent = parent.unwrap_or_else(|| format!("{}-calls", draft.head.request_id));
+        let parent = parent.unwrap_or_else(|| match draft.part_number(0) {
+            0 => format!("{}-calls", draft.head.request_id),
+            first => format!("{}-{first}-calls", draft.head.request_id),
+        });
         event(draft, "TOOL_CALL_START", |event| {
             event.text("toolCallId", &call.id);
             event.text("toolCallName", &call.name);
@@ -305,7 +324,7 @@ impl Writer for AgUiWriter {
     }
 
     fn whole_part(&mut self, draft: &mut Draft, part: &WholePart) {
-        custom(draft, &part.json);
+        custom(draft, "deltafold.part", &part.json);
     }
 
     fn finish(&mut self, draft: &mut Draft, ending: &Ending<'_>) {
@@ -346,6 +365,42 @@ impl Writer for AgUiWriter {
             write_usage(event, draft);
         });
         draft.out.json_event("", &json);
+    }
+
+    fn open_step(&mut self, draft: &mut Draft) {
+        self.write_step(draft);
+    }
+
+    fn close_step(&mut self, draft: &mut Draft) {
+        self.end_step(draft);
+    }
+
+    fn retry(&mut self, draft: &mut Draft, continues: bool, facts: &str) {
+        self.write_retry(draft, continues, facts);
+    }
+
+    fn notice(&mut self, draft: &mut Draft, name: &str, facts: &str) {
+        custom(draft, &format!("deltafold.{name}"), facts);
+    }
+
+    fn approval(&mut self, draft: &mut Draft, _: &WrittenCall<'_>) {
+        Self::await_human(draft);
+    }
+
+    fn progress(&mut self, draft: &mut Draft, call: &WrittenCall<'_>, value: &str) {
+        Self::write_progress(draft, call, value);
+    }
+
+    fn result(&mut self, draft: &mut Draft, call: &WrittenCall<'_>, result: &RunResult) {
+        Self::write_result(draft, call, result);
+    }
+
+    fn input(&mut self, draft: &mut Draft, content: &RunContent) {
+        Self::write_input(draft, content);
+    }
+
+    fn end_run(&mut self, draft: &mut Draft, end: &RunEnd) {
+        Self::write_run_end(draft, end);
     }
 
     fn keep_alive(&mut self, draft: &mut Draft) {

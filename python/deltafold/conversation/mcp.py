@@ -13,17 +13,19 @@ import asyncio
 import json
 import re
 from base64 import b64decode
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
-from urllib.parse import quote
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
+from urllib.parse import quote, unquote
 
 from deltafold.contract.exceptions import DeltafoldError, MisuseError
 from deltafold.contract.log import LOGGER
+from deltafold.conversation.history.frozen import thawed
 from deltafold.conversation.history.kinds import ToolExecutionStatus
 from deltafold.conversation.history.sections import LevelOfDetailSections
 from deltafold.conversation.history.tool_calls import (
     ContextAttachment,
     HistoryToolCallResult,
+    ToolCallRequest,
 )
 from deltafold.conversation.tools.tools import Execute, Tool, as_text
 from deltafold.message.messages import FileRefPart, ImagePart, TextPart
@@ -90,10 +92,9 @@ async def tools(
             name=f"{prefix}{one.name}",
             description=one.description or one.title or "",
             parameter_schema=one.input_schema,
-            execute=_caller(session, one.name, loop),
             timeout_ms=timeout_ms,
             requires_approval=one.name in asking,
-        )
+        ).run_by(_caller(session, one.name, loop), reports=True)
         for one in kept
     ]
 
@@ -142,32 +143,27 @@ def _chosen(option: str, chosen: Chosen, listed: "Sequence[types.Tool]") -> "Seq
 def _caller(
     session: "ClientSession | Client", name: str, loop: asyncio.AbstractEventLoop
 ) -> Execute:
-    """Return the function that calls a tool: it yields the progress, and then the result."""
+    """Return the function that calls a tool."""
 
-    async def execute(**arguments: object) -> AsyncGenerator[object]:
+    async def execute(call: ToolCallRequest, report: Callable[[object], None]) -> object:
         from mcp import MCPError  # noqa: PLC0415 - an optional package
 
         if asyncio.get_running_loop() is not loop:
-            LOGGER.error(_OTHER_LOOP, name)
-            raise MisuseError(_OTHER_LOOP % name)
-        reported = asyncio.Queue[dict[str, Any] | None]()
+            LOGGER.error(_OTHER_LOOP, call.tool_name)
+            raise MisuseError(_OTHER_LOOP % call.tool_name)
 
-        async def report(progress: float, total: float | None, message: str | None) -> None:
+        async def progressed(progress: float, total: float | None, message: str | None) -> None:
             facts = {"progress": progress, "total": total, "message": message}
-            reported.put_nowait({key: fact for key, fact in facts.items() if fact is not None})
+            report({key: fact for key, fact in facts.items() if fact is not None})
 
-        call = asyncio.ensure_future(session.call_tool(name, arguments, progress_callback=report))
-        call.add_done_callback(lambda _: reported.put_nowait(None))
         try:
-            while (progress := await reported.get()) is not None:
-                yield progress
-            result = await call
+            return _value_of(
+                await session.call_tool(
+                    name, thawed(call.arguments or {}), progress_callback=progressed
+                )
+            )
         except MCPError as error:
             raise _failure_of(error) from error
-        finally:
-            call.cancel()  # of a call that has not ended: the SDK sends the cancellation
-            await asyncio.gather(call, return_exceptions=True)
-        yield _value_of(result)
 
     return execute
 
@@ -213,10 +209,10 @@ def _value_of(result: "types.CallToolResult") -> object:
 
 
 def _said_by(value: object) -> set[str]:
-    """Return the texts that say no more than a structured value does.
+    """Return the JSON of the values that servers repeat as texts beside a structured value.
 
-    Servers write it as JSON in a text. The SDK of Python puts a value that is no object into the
-    member `result`, and writes the texts of this value, or one text for each item of a list.
+    That is the value itself. The SDK of Python puts a value that is no object into the member
+    `result`, and repeats this value, or each item of a list.
     """
     said = [value]
     if isinstance(value, dict) and value.keys() == {"result"}:
@@ -225,16 +221,16 @@ def _said_by(value: object) -> set[str]:
     return {_canonical(one) for one in said}
 
 
-def _plain(text: str) -> str:
-    """Return a text in the form of `_said_by`: a JSON value, or the text itself as one."""
-    try:
-        return _canonical(json.loads(text))
-    except (ValueError, RecursionError):
-        return _canonical(text)
-
-
 def _repeats(part: _Part, said: set[str]) -> bool:
-    return isinstance(part, TextPart) and _plain(part.text) in said
+    """Return whether a part is a text of `_said_by`: JSON, or a string as it is."""
+    if not isinstance(part, TextPart):
+        return False
+    if _canonical(part.text) in said:
+        return True
+    try:
+        return _canonical(json.loads(part.text)) in said
+    except (ValueError, RecursionError):
+        return False
 
 
 def _canonical(value: object) -> str:
@@ -256,7 +252,7 @@ def _part_of(block: "types.ContentBlock") -> _Part:
         case types.EmbeddedResource(resource=resource):
             if isinstance(resource, types.TextResourceContents):
                 return TextPart(text=f"{resource.uri}\n{resource.text}")
-            name = resource.uri.rstrip("/").rpartition("/")[2]
+            name = unquote(resource.uri.rstrip("/").rpartition("/")[2])
             return _file(resource.blob, resource.mime_type, name)
 
 

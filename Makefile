@@ -100,7 +100,7 @@ check-slow: .venv-test/installed ## the tests that `make test` leaves out: real 
 	cargo test $(CARGO_CHECKED) -- --ignored
 	.venv-test/bin/python -m pytest -m slow --numprocesses auto --dist worksteal
 
-check-loops: .venv-test/installed ## an agent whose process is killed and whose runs are cancelled anywhere, its stores, messages, approvals and fallbacks (needs nothing more)
+check-loops: .venv-test/installed ## an agent whose process is killed and whose runs are cancelled anywhere, its stores, messages, approvals, fallbacks and MCP servers (needs nothing more)
 	.venv-test/bin/python -m pytest --numprocesses auto --dist worksteal tests/agent tests/conversation tests/testing/test_check_store.py tests/models/test_fallback.py tests/docs/test_agent_endpoint.py
 
 check-sdks: .venv-sdks/installed .venv-test/installed ## the official clients, accelerated ones, and llm-babel's golden cases; rewrites docs/sdks.md (installs the clients)

@@ -139,7 +139,8 @@ class Harbour:
         self._words.append("began")
         try:
             await context.session.report_progress(1, 3, "waiting")
-            return await asyncio.get_running_loop().create_future()
+            never: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+            return await never
         except BaseException as error:
             self._words.append(type(error).__name__)
             self._ended.set()

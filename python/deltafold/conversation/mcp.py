@@ -62,9 +62,16 @@ async def tools(
     """Return the tools of an MCP server, which call it through a session.
 
     >>> from mcp import Client
+    >>> from mcp.server import MCPServer
+    >>> server = MCPServer("harbour")
+    >>> @server.tool()
+    ... def tide(place: str) -> str:
+    ...     "Look up the next high tide."
+    ...     return f"17:42 at {place}"
     >>> async with Client(server) as client:
-    ...     tools = await deltafold.conversation.mcp.tools(client, only=["tide"])
-    ...     result = await deltafold.Agent(model, tools).run("When is high tide in Brest?")
+    ...     tools = await deltafold.conversation.mcp.tools(client)
+    >>> [tool.name for tool in tools]
+    ['tide']
 
     The tools are those of this moment: call it again when the server has announced others
     (`notifications/tools/list_changed`).

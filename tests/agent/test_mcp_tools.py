@@ -254,6 +254,47 @@ def test_a_typed_function_of_a_server_is_a_tool() -> None:
     asyncio.run(main())
 
 
+def asking() -> Server[Any]:
+    """Make a server whose tool asks the user for a place, and says it."""
+    schema: dict[str, Any] = {"type": "object", "properties": {"place": {"type": "string"}}}
+    question = types.ElicitRequestFormParams(message="Where?", requested_schema=schema)
+
+    async def list_tools(
+        context: Context,  # noqa: ARG001 - the signature of a handler
+        asked: types.PaginatedRequestParams | None,  # noqa: ARG001 - as above
+    ) -> types.ListToolsResult:
+        return types.ListToolsResult(
+            tools=[types.Tool(name="ask", input_schema={"type": "object"})]
+        )
+
+    async def call_tool(
+        context: Context,  # noqa: ARG001 - as above
+        asked: types.CallToolRequestParams,
+    ) -> types.CallToolResult | types.InputRequiredResult:
+        if asked.input_responses is None:
+            requests: Any = {"place": types.ElicitRequest(params=question)}
+            return types.InputRequiredResult(input_requests=requests)
+        given: Any = asked.input_responses["place"]
+        text = f"asked for {given.content['place']}"
+        return types.CallToolResult(content=[types.TextContent(text=text)])
+
+    return Server("asking", on_list_tools=list_tools, on_call_tool=call_tool)
+
+
+def test_a_client_answers_what_a_server_asks_during_a_call() -> None:
+    async def answer(context: object, params: object) -> types.ElicitResult:  # noqa: ARG001 - the signature
+        return types.ElicitResult(action="accept", content={"place": "Brest"})
+
+    async def main() -> None:
+        async with Client(asking(), elicitation_callback=answer) as client:
+            _, body = await run(await mcp.tools(client), call("ask"))
+            assert read(body) == ["asked for Brest"]
+            _, body = await run(await mcp.tools(client.session), call("ask"))
+            assert read(body)[0].startswith("RuntimeError: ")  # a session has nobody to ask
+
+    asyncio.run(main())
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_the_progress_of_a_call_is_that_of_the_run(way: str) -> None:
     async def main() -> list[object]:

@@ -100,7 +100,7 @@ check-slow: .venv-test/installed ## the tests that `make test` leaves out: real 
 	cargo test $(CARGO_CHECKED) -- --ignored
 	.venv-test/bin/python -m pytest -m slow --numprocesses auto --dist worksteal
 
-check-loops: .venv-test/installed $(NODE_MODULES) ## an agent whose process is killed and whose runs are cancelled anywhere, its stores, messages, approvals and fallbacks; the pages of npm's clients (needs npm)
+check-loops: .venv-test/installed $(NODE_MODULES) ## an agent whose process is killed and whose runs are cancelled anywhere, its stores, messages, approvals, fallbacks and MCP servers; the pages of npm's clients (needs npm)
 	.venv-test/bin/python -m pytest --numprocesses auto --dist worksteal tests/agent tests/conversation tests/testing/test_check_store.py tests/models/test_fallback.py tests/docs/test_agent_endpoint.py
 	tests/external/judges/ts/node_modules/.bin/tsc --project tests/external/judges/ts
 	.venv-test/bin/python -m pytest -c tests/external/judges/pytest.ini --rootdir tests/external/judges tests/external/judges/test_run_clients.py

@@ -69,6 +69,7 @@ SUITES: Final[Mapping[str, Suite]] = {
             "tests/streams/test_timeouts.py",
         ),
     ),
+    "mcp": Suite(("mcp",), (*_TESTS, "httpx2"), ("tests/agent/test_mcp_tools.py",)),
     "arrow": Suite(
         ("arrow", "testing", "prices", "cli"),
         _TESTS,

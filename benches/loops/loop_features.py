@@ -347,7 +347,8 @@ Further features, by the documentation or by the modules of the installed packag
 OpenAI, by polling | not found | not found |
 | a tool starts before its answer ends | `start_tools_early` | not found | not found | not found |
 | synchronous runs | `run_sync`, `stream_sync` | `run_sync` | `run_sync` | `agent(...)` |
-| tools of MCP servers | no | `pydantic_ai.mcp` | `agents.mcp` | `strands.tools.mcp` |
+| tools of MCP servers | `deltafold.conversation.mcp` | `pydantic_ai.mcp` | `agents.mcp` | \
+`strands.tools.mcp` |
 | agents that call or follow each other | no | by tools and output functions | `agents.handoffs`, \
 `Agent.as_tool` | `strands.multiagent` |
 | checks of inputs and outputs | no | output validators, `capabilities` | `agents.guardrail` | \

@@ -3,7 +3,7 @@
 import asyncio
 import dataclasses
 import json
-from collections.abc import AsyncIterator, Generator, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from datetime import date
 from enum import StrEnum
 from typing import Annotated, Any, Literal
@@ -276,6 +276,28 @@ def test_a_generator_reports_its_progress() -> None:
         assert outcome.content == content
         assert seen == [(function.__name__, one) for one in progress]
         assert outcome_of(Tool.from_function(function), {"to": 0}).content in {"", "all"}
+
+
+def test_a_function_that_something_else_runs_reports_its_progress_at_once() -> None:
+    seen: list[object] = []
+
+    async def run(call: ToolCallRequest, report: Callable[[object], None]) -> object:
+        report("half")
+        assert seen == ["half"]
+        return dict(call.arguments or {})
+
+    def note(call: ToolCallRequest, progress: object) -> None:
+        seen.append(progress)
+        assert call.tool_name == "count"
+
+    def named(call: ToolCallRequest) -> str:
+        return call.tool_name
+
+    described = Tool("count", "Count.", {"type": "object"})
+    tool = described.run_by(run, reports=True)
+    outcome = outcome_of(tool, {"report": 1}, on_progress=note)
+    assert outcome.content == '{"report": 1}'
+    assert outcome_of(tool.run_by(named), {}).content == "count"
 
 
 def test_a_generator_that_fails_or_takes_too_long_is_a_failed_result() -> None:

@@ -9,7 +9,7 @@ Laws: the same seed gives the same request. Texts, ids and arguments differ from
 import json
 import random
 from collections.abc import Callable
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 Body: TypeAlias = dict[str, Any]
 
@@ -222,15 +222,18 @@ CLIENTS: Final[dict[str, tuple[Callable[[Session, int], Body], str]]] = {
 """What writes the requests of a protocol, and the member of the history."""
 
 
-def _strings(value: Any, found: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:  # noqa: ANN401 - any JSON
+def _strings(value: object, found: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
     """Return the places of all texts in a value: their container, and their key or index."""
-    keys: list[Any] = list(value) if isinstance(value, dict) else list(range(len(value)))
-    for key in keys:
-        inner: Any = value[key]
-        if isinstance(inner, dict | list):
+    places: list[tuple[Any, object]] = []
+    if isinstance(value, dict):
+        places = [*cast("Body", value).items()]
+    elif isinstance(value, list):
+        places = [*enumerate(cast("list[object]", value))]
+    for key, inner in places:
+        if isinstance(inner, str):
+            found.append((cast("Any", value), key))
+        else:
             _strings(inner, found)
-        elif isinstance(inner, str):
-            found.append((value, key))
     return found
 
 

@@ -107,8 +107,36 @@ def _scale(names: Names, stack: ExitStack) -> None:  # noqa: ARG001 - as above
     Path("mixed.jsonl").write_text("\n".join(lines))
 
 
+_TIDES: Final = '''
+from mcp.server import MCPServer
+from mcp.types import ToolAnnotations
+
+server = MCPServer("tides")
+
+
+@server.tool(annotations=ToolAnnotations(read_only_hint=True))
+def tide(place: str) -> str:
+    """Look up the next high tide at a place."""
+    return f"17:42 at {place}"
+
+
+@server.tool()
+def book(place: str) -> str:
+    """Book a berth at a place."""
+    return f"booked at {place}"
+
+
+server.run()
+'''
+
+
+def _mcp(names: Names, stack: ExitStack) -> None:  # noqa: ARG001 - as above
+    Path("tides.py").write_text(_TIDES)
+
+
 GIVEN: Final[dict[str, Callable[[Names, ExitStack], None]]] = {
     "docs/conversation.md": _conversation,
+    "docs/how-to/mcp.md": _mcp,
     "docs/inspect.md": _inspect,
     "docs/models.md": _models,
     "docs/scale.md": _scale,

@@ -17,6 +17,7 @@ MODULES: Final = (
     "deltafold.compat.anthropic",
     "deltafold.compat.openai",
     "deltafold.conversation",
+    "deltafold.conversation.mcp",
     "deltafold.gateway",
     "deltafold.rollouts",
     "deltafold.testing",

@@ -5,6 +5,7 @@ A provider has no access to the log.
 """
 
 from deltafold.contract.stores import Store, StoreConflictError
+from deltafold.conversation import mcp
 from deltafold.conversation.agent.agent import Agent
 from deltafold.conversation.agent.deadline import LimitReachedError
 from deltafold.conversation.agent.executor import ToolExecutor
@@ -216,6 +217,7 @@ __all__ = [
     "WidgetRenderContext",
     "check",
     "estimate_tokens",
+    "mcp",
     "parse_tool_call",
     "repair",
     "to_messages",

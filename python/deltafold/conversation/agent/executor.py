@@ -165,7 +165,7 @@ class ToolExecutor:
             known = ", ".join(self._tools) or "none"
             return _failed(call, f"There is no tool {call.tool_name!r}; there are: {known}.")
         try:
-            arguments = tool.arguments_of(call, **self._given)
+            arguments = self._arguments(tool, call)
         except Exception as error:  # noqa: BLE001 - types of arguments are the caller's code
             return _failed(call, _described(error))
         if not tool.requires_approval:
@@ -174,7 +174,7 @@ class ToolExecutor:
         asked = decision.changed(call)
         if asked is not call:
             try:
-                arguments = tool.arguments_of(asked, **self._given)
+                arguments = self._arguments(tool, asked)
             except Exception as error:  # noqa: BLE001 - as above
                 LOGGER.error(_NOT_FITTING, call.tool_call_id, call.tool_name, exc_info=error)
                 reason = f"Its approval changed the arguments. {_described(error)}"
@@ -185,6 +185,9 @@ class ToolExecutor:
             return ToolOutcome(call, ToolExecutionStatus.REJECTED, rejection(decision.reason))
         outcome = await self._started(tool, tool.execute, arguments, asked)
         return outcome.noted(decision.note())
+
+    def _arguments(self, tool: Tool, call: ToolCallRequest) -> dict[str, object]:
+        return tool.arguments_of(call, report=partial(self._report, call), **self._given)
 
     async def _started(
         self, tool: Tool, execute: Execute, arguments: dict[str, Any], call: ToolCallRequest

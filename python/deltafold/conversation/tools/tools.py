@@ -144,9 +144,15 @@ class Tool:
         """Return the tool, each of whose calls needs an approval."""
         return replace(self, requires_approval=True)
 
-    def run_by(self, execute: Execute) -> Self:
-        """Return the tool with another implementation, which takes the call as its argument."""
-        return replace(self, execute=execute, _model=None, _given={"call": "call"}, _is_call=True)
+    def run_by(self, execute: Execute, *, reports: bool = False) -> Self:
+        """Return the tool with another implementation, which takes the call as its argument.
+
+        Args:
+            execute: the implementation.
+            reports: whether it also takes `report`, a function that it calls with its progress.
+        """
+        given = {"call": "call"} | ({"report": "report"} if reports else {})
+        return replace(self, execute=execute, _model=None, _given=given, _is_call=True)
 
     def to_spec(self, *, strict: bool | None = None) -> ToolSpec:
         """Return the specification that is sent to the model."""
@@ -162,7 +168,7 @@ class Tool:
 
         Args:
             call: the call.
-            given: the runtime, the agent and the state of the conversation.
+            given: the runtime, the agent, the state of the conversation, and what takes progress.
 
         Raises:
             ArgumentError: the arguments are not an object, or one has the wrong type, is missing or
@@ -170,8 +176,8 @@ class Tool:
         """
         parser = ToolArgumentParser(call)
         arguments = {} if self._is_call else self._typed(call)
-        injected = {"parser": parser, "call": call, "state": given.get("state")}
-        arguments |= {name: injected[source] for name, source in self._given.items()}
+        injected = {"parser": parser, "call": call, **given}
+        arguments |= {name: injected.get(source) for name, source in self._given.items()}
         if self.requires_runtime:
             arguments["runtime"] = given.get("runtime")
         if self.requires_agent:

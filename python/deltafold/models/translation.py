@@ -25,6 +25,7 @@ from deltafold.models.vendors import Vendor
 class TranslatedRequest(bytes):
     """The body of a translated request, with what belongs to its answer.
 
+    >>> body = '{"model": "gpt-5.6-terra", "messages": [{"role": "user", "content": "Hello"}]}'
     >>> gemini = {"model_id": "gemini-3.8-flash"}
     >>> deltafold.translate_request(body, "openai-chat", "gemini", **gemini).path
     '/v1beta/models/gemini-3.8-flash:generateContent'
@@ -139,8 +140,8 @@ def translate_request(
     >>> body = b'{"model": "gpt-5.6-terra", "messages": [{"role": "user", "content": "Hello"}]}'
     >>> claude = {"model_id": "claude-opus-4-8"}
     >>> sent = deltafold.translate_request(body, "openai-chat", "anthropic-messages", **claude)
-    >>> json.loads(sent)["messages"]
-    [{'role': 'user', 'content': [{'type': 'text', 'text': 'Hello'}]}]
+    >>> sent.path, sent.is_streamed, b'[{"type":"text","text":"Hello"}]' in sent
+    ('/v1/messages', False, True)
 
     `parse_request` and a Model translate in the same way, and show what is between. Here the
     messages that have nothing but texts, calls and results are copied, which takes a tenth of the

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use deltafold::stencil::{Outline, Rows, Sample, Stencil};
+use deltafold::stencil::{KnownForms, Outline, Rows, Sample, Stencil};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -100,7 +100,7 @@ impl RequestOutline {
         known: Option<&RequestStencil>,
         mark: &str,
     ) -> Option<RequestSample<'py>> {
-        let known = known.map(|known| &known.stencil);
+        let known = known.map(|known| &known.stencil as &dyn KnownForms);
         let Sample { body, messages, units } = self.outline.sample(self.json(py), known, mark)?;
         let bytes = |form: Vec<u8>| PyBytes::new(py, &form);
         let units = units.into_iter().map(|unit| (unit.end, unit.form.map(bytes), unit.stretch));

@@ -10,8 +10,9 @@ use std::ops::Range;
 
 use super::marks::{Form, marks_in};
 use super::object::write_compact;
-use super::outline::{Outline, Part, Unit};
-use super::token::{Kind, Token, string_at};
+use super::outline::{KnownForms, Outline, Part, Unit};
+use super::string::string_at;
+use super::token::{Kind, Token};
 use crate::json::{space_end, value_end, write_string};
 
 /// A piece of a translation.
@@ -58,7 +59,7 @@ impl Stencil {
         translated: &str,
         mark: &str,
     ) -> Option<Self> {
-        let units = outline.sampled(known)?;
+        let units = outline.sampled(known.map(|known| known as &dyn KnownForms))?;
         let placed = placed(&units, translated, mark)?;
         let mut segments = Vec::new();
         let mut at = 0;
@@ -94,10 +95,6 @@ impl Stencil {
             Segment::Rounds(number, rounds) if *number == part => Some(rounds),
             _ => None,
         })
-    }
-
-    pub(super) fn has_round(&self, part: usize, form: &[u8]) -> bool {
-        self.rounds(part).is_some_and(|rounds| rounds.contains_key(form))
     }
 
     /// Return the size in bytes, about.
@@ -146,6 +143,12 @@ impl Stencil {
             }
         }
         Some(out)
+    }
+}
+
+impl KnownForms for Stencil {
+    fn has_round(&self, part: usize, form: &[u8]) -> bool {
+        self.rounds(part).is_some_and(|rounds| rounds.contains_key(form))
     }
 }
 

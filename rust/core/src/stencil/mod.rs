@@ -20,8 +20,9 @@ mod marks;
 mod object;
 mod outline;
 mod rows;
+mod string;
 mod token;
 
 pub use learn::Stencil;
-pub use outline::{Outline, Sample, SampleUnit};
+pub use outline::{KnownForms, Outline, Sample, SampleUnit};
 pub use rows::Rows;

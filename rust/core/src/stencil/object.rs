@@ -2,7 +2,7 @@
 //!
 //! In: JSON.  Out: the end of the object, or the object as `json.dumps` of Python writes it, without ASCII escapes.
 
-use super::token::{has_lone_surrogate, string_at};
+use super::string::{has_lone_surrogate, string_at};
 use crate::json::{number_end, space_end, write_string};
 
 /// Levels that arguments may nest, far below the bound of any reader.

@@ -9,10 +9,10 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use super::learn::Stencil;
 use super::marks::Marks;
 use super::rows::{Found, Rows};
-use super::token::{Kind, Token, string_at};
+use super::string::string_at;
+use super::token::{Kind, Token};
 use crate::json::{space_end, value_end};
 
 /// Levels that a request may nest, below the bound of any reader.
@@ -20,6 +20,12 @@ const LEVELS: usize = 200;
 
 /// Most forms of rounds that one sample has.
 pub(super) const MOST_FORMS: usize = 16;
+
+/// Forms of rounds that need no sample any more.
+pub trait KnownForms {
+    /// Return whether a round of a part has a known form.
+    fn has_round(&self, part: usize, form: &[u8]) -> bool;
+}
 
 /// Messages that belong together: the first ones, or a round.
 #[derive(Debug, Default)]
@@ -185,7 +191,7 @@ impl Outline {
     }
 
     /// Return whether a stencil has all forms of the request.
-    pub fn is_covered(&self, stencil: &Stencil) -> bool {
+    pub fn is_covered(&self, stencil: &dyn KnownForms) -> bool {
         self.parts.iter().enumerate().all(|(number, part)| match part {
             Part::Rounds(rounds) => {
                 lacking(rounds, Some(stencil), number).is_some_and(|lacking| lacking.is_empty())
@@ -195,7 +201,7 @@ impl Outline {
     }
 
     /// Return the units of a sample, each with the number of its part.
-    pub(super) fn sampled(&self, stencil: Option<&Stencil>) -> Option<Vec<(usize, &Unit)>> {
+    pub(super) fn sampled(&self, stencil: Option<&dyn KnownForms>) -> Option<Vec<(usize, &Unit)>> {
         let mut units = Vec::new();
         for (number, part) in self.parts.iter().enumerate() {
             match part {
@@ -211,7 +217,12 @@ impl Outline {
     }
 
     /// Return a short request of the same kind with marks for all tokens; `None` if it would have rounds of too many forms.
-    pub fn sample(&self, json: &str, stencil: Option<&Stencil>, mark: &str) -> Option<Sample> {
+    pub fn sample(
+        &self,
+        json: &str,
+        stencil: Option<&dyn KnownForms>,
+        mark: &str,
+    ) -> Option<Sample> {
         let mut writer = SampleWriter {
             json,
             marks: Marks::new(mark),
@@ -343,7 +354,7 @@ impl SampleWriter<'_> {
 /// Return one round of each form that a stencil lacks; `None` for too many.
 fn lacking<'a>(
     rounds: &'a [Unit],
-    stencil: Option<&Stencil>,
+    stencil: Option<&dyn KnownForms>,
     part: usize,
 ) -> Option<Vec<&'a Unit>> {
     let mut lacking: Vec<&Unit> = Vec::new();
@@ -368,7 +379,7 @@ fn lacking<'a>(
 /// Return the rounds of a part that a sample has: a stencil is cut around them, so that there is at least one.
 fn sampled<'a>(
     rounds: &'a [Unit],
-    stencil: Option<&Stencil>,
+    stencil: Option<&dyn KnownForms>,
     part: usize,
 ) -> Option<Vec<&'a Unit>> {
     let lacking = lacking(rounds, stencil, part)?;

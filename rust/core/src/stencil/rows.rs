@@ -11,7 +11,8 @@
 //!         | any other JSON                                                       itself
 //! ```
 
-use super::token::{Kind, Token, string_at, token_at};
+use super::string::string_at;
+use super::token::{Kind, Token, token_at};
 use crate::json::{Kind as JsonKind, Reader, Result, space_end, value_end};
 
 #[derive(Debug)]

@@ -7,7 +7,8 @@
 //! or write in another form.
 
 use super::object::{Numbers, exact_end};
-use crate::json::{Carry, Str, string_end};
+use super::string::{has_lone_surrogate, string_at};
+use crate::json::Str;
 
 /// Kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,16 +48,6 @@ impl Token {
     }
 }
 
-/// Return the string at `at`.
-pub(super) fn string_at(json: &str, at: usize) -> Option<(Str<'_>, usize)> {
-    let bytes = json.as_bytes();
-    if bytes.get(at) != Some(&b'"') {
-        return None;
-    }
-    let (end, escaped) = string_end(bytes, at + 1).ok()?;
-    Some((Str { raw: json.get(at + 1..end)?, escaped }, end + 1))
-}
-
 /// Return the token of a kind that begins at `at`.
 pub(super) fn token_at(json: &str, at: usize, kind: Kind) -> Option<Token> {
     let end = match kind {
@@ -89,16 +80,6 @@ const ENVELOPE: &str = "eyJkZWx0YWZvbGQi";
 /// Return the text of a token, `None` with a lone surrogate in it.
 fn unescaped(text: Str<'_>) -> Option<std::borrow::Cow<'_, str>> {
     (!has_lone_surrogate(text)).then(|| text.unescaped())
-}
-
-pub(super) fn has_lone_surrogate(text: Str<'_>) -> bool {
-    if !text.escaped || !(text.raw.contains("\\uD") || text.raw.contains("\\ud")) {
-        return false;
-    }
-    let (mut out, mut carry) = (String::new(), Carry::default());
-    text.decode_into(&mut out, &mut carry);
-    carry.flush(&mut out);
-    carry.lone > 0
 }
 
 /// Return whether a text begins with something that is not white space, and that is written without an escape.

@@ -52,7 +52,7 @@ class ParsedRequest:
     """
 
     dialect: RequestProtocol
-    messages: tuple[Message, ...]
+    messages: Sequence[Message]
     tools: tuple[ToolSpec, ...]
     config: Object
     stream: bool | None

@@ -10,13 +10,14 @@ sample cannot stand for the request, the rules translate the request itself, and
 
 import re
 import secrets
-from collections import Counter, OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from threading import Lock
-from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar, cast
+from functools import cached_property
+from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar, cast, overload
 
 from deltafold._core import RequestOutline, RequestRows, RequestStencil
+from deltafold.dialects.recent import Recent
 from deltafold.dialects.rendered import NoteCode, Object
 from deltafold.message.messages import (
     Message,
@@ -28,15 +29,90 @@ from deltafold.message.messages import (
 
 T = TypeVar("T")
 
+Accepts: TypeAlias = Callable[[Sequence[str], Sequence[str]], bool]
+
 _SMALLEST: Final = 2_000
 """Bytes of a request below which its sample would not be shorter."""
 
 _MOST: Final = 256
 _MOST_BYTES: Final = 16 << 20
-"""Stencils that are kept at once. Those that were not used for the longest time go first."""
+"""Stencils that are kept at once."""
 
 _PLACE: Final = re.compile(r"(?<=\[)\d+(?=\])")
 """The number of a message in its place, with which notes of parsers begin."""
+
+
+def outline_of(body: bytes, rows: RequestRows) -> RequestOutline | None:
+    """Return the outline of a request, None if it is too short or has no rounds for a stencil."""
+    return RequestOutline.read(body, rows) if len(body) >= _SMALLEST else None
+
+
+def new_mark() -> str:
+    """Return the beginning of the marks of a sample, which nothing else has."""
+    return f"df{secrets.token_hex(8)}x"
+
+
+class OutlinedMessages(Sequence[Message]):
+    """The messages of a request, which are read when somebody looks at one.
+
+    >>> messages = OutlinedMessages(outline, read, ("openai-chat",))
+    >>> messages[-1].text
+    'Go on.'
+
+    Attributes:
+        outline: the outline of the request.
+        read: reads the messages of the body of a request, also of a sample.
+        key: whatever `read` depends on.
+    """
+
+    def __init__(
+        self,
+        outline: RequestOutline,
+        read: Callable[[bytes], Sequence[Message]],
+        key: Hashable,
+    ) -> None:
+        self.outline = outline
+        self.read = read
+        self.key = key
+
+    @cached_property
+    def _all(self) -> tuple[Message, ...]:
+        return tuple(self.read(self.outline.body))
+
+    def not_plain(self) -> Sequence[Message]:
+        """Return messages among which are all that have more than texts, calls and results."""
+        if self.outline.is_whole:
+            return ()
+        sample = self.outline.sample(None, new_mark())
+        return self._all if sample is None else self.read(sample[0])
+
+    def changed(
+        self, change: Callable[[Sequence[Message]], Sequence[Message]], key: Hashable
+    ) -> "OutlinedMessages":
+        """Return the messages after a change of each one; `key` is what the change depends on."""
+        read = self.read
+        return OutlinedMessages(self.outline, lambda body: change(read(body)), (self.key, key))
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    @overload
+    def __getitem__(self, index: int) -> Message: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Message, ...]: ...
+    def __getitem__(self, index: int | slice) -> Message | tuple[Message, ...]:
+        return self._all[index]
+
+    def __iter__(self) -> Iterator[Message]:
+        return iter(self._all)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and self._all == tuple(cast("Sequence[object]", other))
+
+    __hash__ = None  # type: ignore[assignment]  # as other sequences of messages
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._all!r})"
 
 
 class Translated(NamedTuple, Generic[T]):
@@ -141,13 +217,10 @@ class Stencils(Generic[T]):
 
     Attributes:
         written: number of messages that stencils have written so far.
-        size: bytes that are kept, about.
     """
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[Hashable, tuple[_Kept[T], int]] = OrderedDict()
-        self.size = 0
-        self._lock = Lock()
+        self._recent: Recent[_Kept[T]] = Recent(_MOST, _MOST_BYTES)
         self.written = 0
 
     def translated(
@@ -156,7 +229,7 @@ class Stencils(Generic[T]):
         rows: RequestRows,
         settings: Hashable,
         rules: Callable[[bytes], Ruled[T]],
-        accepts: Callable[[Sequence[str], Sequence[str]], bool],
+        accepts: Accepts,
     ) -> Translated[T]:
         """Return the translation of a request.
 
@@ -170,47 +243,50 @@ class Stencils(Generic[T]):
         Raises:
             Exception: what the rules raise.
         """
-        outline = RequestOutline.read(body, rows) if len(body) >= _SMALLEST else None
-        if outline is None or not accepts(*outline.identifiers()):
-            return rules(body).translated
+        outline = outline_of(body, rows)
+        made = None if outline is None else self.filled(outline, settings, rules, accepts)
+        return rules(body).translated if made is None else made
+
+    def filled(
+        self,
+        outline: RequestOutline,
+        settings: Hashable,
+        rules: Callable[[bytes], Ruled[T]],
+        accepts: Accepts,
+    ) -> Translated[T] | None:
+        """Return the translation of a request by its outline, None if no stencil stands for it.
+
+        Arguments are those of `translated`.
+        """
+        if not accepts(*outline.identifiers()):
+            return None
         key = (settings, outline.key)
-        kept = self._find(key)
+        kept = self._recent.find(key)
         if kept is None or (kept.stencil is not None and not outline.is_covered(kept.stencil)):
             kept = _learned(outline, kept, rules)
             if outline.is_whole or kept.stencil is None:
-                self._keep(key, kept, len(key[1]))
+                size = len(outline.key) + (0 if kept.stencil is None else len(kept.stencil))
+                self._recent.keep(key, kept, size)
         content = None if kept.stencil is None else outline.filled(kept.stencil)
         if content is None:
-            return rules(body).translated
-        self.written += outline.counts[1]
+            return None
+        self.written += outline.written
         return Translated(content, _notes(kept, outline), cast("T", kept.facts))
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._recent)
 
-    def _find(self, key: Hashable) -> _Kept[T] | None:
-        with self._lock:
-            if key not in self._kept:
-                return None
-            self._kept.move_to_end(key)
-            return self._kept[key][0]
-
-    def _keep(self, key: Hashable, kept: _Kept[T], key_bytes: int) -> None:
-        size = key_bytes + (0 if kept.stencil is None else len(kept.stencil))
-        with self._lock:
-            _, before = self._kept.pop(key, (None, 0))
-            self.size += size - before
-            self._kept[key] = (kept, size)
-            while len(self._kept) > _MOST or self.size > _MOST_BYTES:
-                _, (_, gone) = self._kept.popitem(last=False)
-                self.size -= gone
+    @property
+    def size(self) -> int:
+        """Bytes that are kept, about."""
+        return self._recent.size
 
 
 def _learned(
     outline: RequestOutline, known: _Kept[T] | None, rules: Callable[[bytes], Ruled[T]]
 ) -> _Kept[T]:
     """Return the stencil that follows from a sample, without one if none does."""
-    mark = f"df{secrets.token_hex(8)}x"
+    mark = new_mark()
     stencil = None if known is None else known.stencil
     sample = outline.sample(stencil, mark)
     if sample is None:

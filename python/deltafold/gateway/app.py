@@ -337,6 +337,7 @@ class _Gateway:
             headers=request.headers,
             limits=self._limits,
             owner=owner,
+            is_shared=self._on_request is None,
         )
         return read() if len(body) < _LARGE else await asyncio.to_thread(read)
 

@@ -9,13 +9,16 @@ the client declared is dropped here: what an upstream cannot take is noted when 
 import json
 import secrets
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, cast
 
 from deltafold.contract.names import TargetName, WrittenProtocol
-from deltafold.dialects import parse_request
+from deltafold.dialects import DIALECTS, parse_request
 from deltafold.dialects.reader import ParsedRequest
+from deltafold.dialects.recent import Recent
+from deltafold.dialects.stencils import OutlinedMessages, new_mark, outline_of
+from deltafold.errors.model_error import ModelError
 from deltafold.gateway.protocols import protocol_of
 from deltafold.gateway.refusals import reading, refusal
 from deltafold.gateway.request_limits import RequestLimits
@@ -64,13 +67,13 @@ class ClientRequest:
         options.pop("response_id", None)
         return replace(self, options=options)
 
-    def after(self, messages: tuple[Message, ...]) -> "ClientRequest":
+    def after(self, messages: Sequence[Message]) -> "ClientRequest":
         """Return the request with the messages of the response that it continues before its own."""
         return replace(self, parsed=replace(self.parsed, messages=(*messages, *self.messages)))
 
     @property
-    def messages(self) -> tuple[Message, ...]:
-        """The conversation."""
+    def messages(self) -> Sequence[Message]:
+        """The conversation. That of a long request is read when somebody looks at it."""
         return self.parsed.messages
 
 
@@ -85,6 +88,7 @@ def read_request(
     headers: Mapping[str, str] | None = None,
     limits: RequestLimits | None = None,
     owner: str = "",
+    is_shared: bool = False,
 ) -> ClientRequest:
     """Read the request of a client.
 
@@ -102,54 +106,129 @@ def read_request(
         headers: headers of the request; those of an allow-list are kept, by lower-case names.
         limits: the most that the request may have.
         owner: who may continue the answer.
+        is_shared: whether requests that differ in their messages alone have the same settings and
+            tools, which nobody changes.
 
     Raises:
         ModelError: the body is no request of the protocol, its status is 400; or it has more than
             it may, its status is 413.
     """
-    try:
-        given: object = json.loads(body)
-    except (ValueError, RecursionError) as error:
-        raise refusal(f"the body is not JSON: {error}") from error
-    if not isinstance(given, dict):
-        raise refusal(f"the body must be an object, not {type(given).__name__}")
-    members = cast("dict[str, object]", given)
+    reading = _Reading(protocol, model_id, streams, is_array, is_codex, limits or RequestLimits())
+    asked = _outlined(body, reading, is_shared=is_shared) or reading.request(body)
     row = protocol_of(protocol)
-    if row.conversation and members.get(row.conversation) is None:
-        raise refusal(f"{row.conversation}: the request has no conversation")
-    (limits or RequestLimits()).check(members)
-    own = {name: value for name, value in members.items() if name != _PREVIOUS}
-    with reading(protocol):
-        parsed = parse_request(own, protocol, model_id=model_id)
-    names = Counter(tool.name for tool in parsed.tools)
-    twice = [name for name, count in names.items() if count > 1]
-    if twice:
-        raise refusal(f"tools: two tools have the name {twice[0]!r}")
-    named = parsed.config.get("model_id")
-    if not isinstance(named, str) or not named:
-        raise refusal("model: the request names no model")
-    streamed = bool(parsed.stream) if streams is None else streams
-    options: EncoderOptions = {"model_id": named, "envelope": True, "tools": parsed.client_tools}
-    with reading(protocol):
-        options |= row.options(members, streamed)
-    if is_codex:
-        options["codex"] = True
+    options = asked.options
     if row.stores:
         # An upstream's id may be short, constant or known to others.
-        options["response_id"] = f"resp_{secrets.token_hex(24)}"
-    previous = members.get(_PREVIOUS)
-    return ClientRequest(
-        protocol,
-        (is_array and row.array_target) or protocol,
-        named,
-        parsed,
-        streamed,
-        options,
-        previous if isinstance(previous, str) else None,
-        row.stores and members.get("store") is not False,
-        {name: headers[name] for name in row.forwarded if headers is not None and name in headers},
-        owner,
-    )
+        options = {**options, "response_id": f"resp_{secrets.token_hex(24)}"}
+    given = headers or {}
+    kept = {name: given[name] for name in row.forwarded if name in given}
+    return replace(asked, options=options, headers=kept, owner=owner)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """How bodies are read; the fields are those of `read_request`."""
+
+    protocol: WrittenProtocol
+    model_id: str | None
+    streams: bool | None
+    is_array: bool
+    is_codex: bool
+    limits: RequestLimits
+
+    def request(self, body: bytes) -> ClientRequest:
+        """Read a request, without what belongs to its client."""
+        members = self._members(body)
+        row = protocol_of(self.protocol)
+        if row.conversation and members.get(row.conversation) is None:
+            raise refusal(f"{row.conversation}: the request has no conversation")
+        self.limits.check(members)
+        parsed = self._parsed(members)
+        names = Counter(tool.name for tool in parsed.tools)
+        twice = [name for name, count in names.items() if count > 1]
+        if twice:
+            raise refusal(f"tools: two tools have the name {twice[0]!r}")
+        named = parsed.config.get("model_id")
+        if not isinstance(named, str) or not named:
+            raise refusal("model: the request names no model")
+        streamed = bool(parsed.stream) if self.streams is None else self.streams
+        options: EncoderOptions = {
+            "model_id": named,
+            "envelope": True,
+            "tools": parsed.client_tools,
+        }
+        with reading(self.protocol):
+            options |= row.options(members, streamed)
+        if self.is_codex:
+            options["codex"] = True
+        previous = members.get(_PREVIOUS)
+        return ClientRequest(
+            self.protocol,
+            (self.is_array and row.array_target) or self.protocol,
+            named,
+            parsed,
+            streamed,
+            options,
+            previous if isinstance(previous, str) else None,
+            row.stores and members.get("store") is not False,
+        )
+
+    def messages(self, body: bytes) -> tuple[Message, ...]:
+        """Read the messages of a request."""
+        return tuple(self._parsed(self._members(body)).messages)
+
+    def _members(self, body: bytes) -> dict[str, object]:
+        try:
+            given: object = json.loads(body)
+        except (ValueError, RecursionError) as error:
+            raise refusal(f"the body is not JSON: {error}") from error
+        if not isinstance(given, dict):
+            raise refusal(f"the body must be an object, not {type(given).__name__}")
+        return cast("dict[str, object]", given)
+
+    def _parsed(self, members: Mapping[str, object]) -> ParsedRequest:
+        own = {name: value for name, value in members.items() if name != _PREVIOUS}
+        with reading(self.protocol):
+            return parse_request(own, self.protocol, model_id=self.model_id)
+
+
+_ALIKE: Final = Recent[ClientRequest](most=256, most_bytes=16 << 20)
+"""Requests without their messages, which have settings and tools."""
+
+_LEVELS: Final = 100
+"""Levels that a plain message may have, more than its arguments may."""
+
+
+def _outlined(body: bytes, way: _Reading, *, is_shared: bool) -> ClientRequest | None:
+    """Return a request whose messages are read when somebody looks at one, None without rounds."""
+    row = DIALECTS.get(way.protocol)
+    rows = None if row is None else row.plain_rows
+    outline = None if rows is None else outline_of(body, rows)
+    if outline is None:
+        return None
+    limits, (messages, parts) = way.limits, outline.sizes
+    if messages > limits.messages or parts > limits.parts or limits.depth < _LEVELS:
+        return None
+    key = (way, outline.key)
+    asked = _ALIKE.find(key) if is_shared and outline.is_whole else None
+    if asked is None:
+        sample = outline.sample(None, new_mark())
+        if sample is None:
+            return None
+        rest = replace(
+            limits,
+            messages=limits.messages - messages + len(sample[1]),
+            parts=limits.parts - parts,
+        )
+        try:
+            asked = replace(way, limits=rest).request(sample[0])
+        except ModelError:  # the error of the request itself has the right places
+            return None
+        if is_shared and outline.is_whole:
+            _ALIKE.keep(key, asked, len(outline.key) + len(sample[0]))
+    parsed = asked.parsed
+    outlined = OutlinedMessages(outline, way.messages, way)
+    return replace(asked, parsed=replace(parsed, messages=outlined, config=dict(parsed.config)))
 
 
 def request_without_model(protocol: WrittenProtocol, owner: str) -> ClientRequest:

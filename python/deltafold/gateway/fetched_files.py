@@ -24,6 +24,7 @@ from starlette.requests import Request
 
 from deltafold.contract.kinds import ErrorCode
 from deltafold.dialects import dialect_of, migrate_config
+from deltafold.dialects.stencils import OutlinedMessages
 from deltafold.errors.model_error import ModelError
 from deltafold.gateway.client_requests import ClientRequest
 from deltafold.gateway.leaving import unless_left
@@ -251,7 +252,9 @@ async def with_files(
 
 def _missing(asked: ClientRequest, upstream: Upstream, max_files: int) -> list[str]:
     """Return the addresses of the files that an upstream would leave out, each once."""
-    files = {_address_of(part): part for part in _parts(asked.messages) if _address_of(part)}
+    given = asked.messages
+    messages = given.not_plain() if isinstance(given, OutlinedMessages) else given
+    files = {_address_of(part): part for part in _parts(messages) if _address_of(part)}
     missing: list[str] = []
     for url, part in files.items():
         if not _is_left_out(part, asked, upstream):

@@ -11,12 +11,13 @@ after a restart. A name that a hook has put in the place of the client's may sta
 model each time: it has no home.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from deltafold.contract.kinds import json_object
 from deltafold.dialects.model_names import same_model
+from deltafold.dialects.stencils import OutlinedMessages
 from deltafold.gateway.client_requests import ClientRequest
 from deltafold.gateway.table import Upstream
 from deltafold.message.messages import Message, MessagePart, Role, ThinkingPart
@@ -45,8 +46,13 @@ def with_origins(asked: ClientRequest, upstream: Upstream) -> ClientRequest:
     if len(own) < len(speakers):
         options = {**options, "own_models": own}
     answers = _Answers(asked.protocol, named, home, is_mixed=len(speakers) < len(upstreams))
-    messages = tuple(map(answers.owned, asked.messages))
-    return replace(asked, options=options, parsed=replace(asked.parsed, messages=messages))
+    messages = asked.messages
+    if isinstance(messages, OutlinedMessages):
+        key = (asked.protocol, named, home, len(speakers) < len(upstreams))
+        owned: Sequence[Message] = messages.changed(answers.all_owned, key)
+    else:
+        owned = answers.all_owned(messages)
+    return replace(asked, options=options, parsed=replace(asked.parsed, messages=owned))
 
 
 def is_at_home(asked: ClientRequest, upstream: Upstream) -> bool:
@@ -78,8 +84,12 @@ class _Answers:
         self._is_mixed = is_mixed
         self._owner = home
 
-    def owned(self, message: Message) -> Message:
-        """Return a message whose unmarked state belongs to the model that made it."""
+    def all_owned(self, messages: Sequence[Message]) -> tuple[Message, ...]:
+        """Return messages whose unmarked state belongs to the model that made it."""
+        self._owner = self._home
+        return tuple(map(self._owned, messages))
+
+    def _owned(self, message: Message) -> Message:
         if message.role is not Role.ASSISTANT:
             self._owner = self._home
             return message

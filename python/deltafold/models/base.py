@@ -49,6 +49,7 @@ from deltafold.models.info import ModelInfo, info_of
 from deltafold.models.json_body import encoded, refuse_no_json
 from deltafold.models.model_streams import Streaming
 from deltafold.models.observer import CURRENT
+from deltafold.models.outlined import written_alike
 from deltafold.models.prepared import Prepared, WrittenCall, asks_for_logprobs, renamed
 from deltafold.streams.delta_streams import AsyncDeltaStream, DeltaStream
 from deltafold.streams.output_streams import AsyncOutputStream, OutputStream
@@ -379,7 +380,9 @@ class Model(Streaming, Generic[ConfigT]):
         await self.aclose()
 
     def _prepare(self, kind: ClientKind, arguments: CallArguments) -> Prepared:
-        written = self._written(arguments)
+        written = written_alike(arguments, self._config, self.row, self._written)
+        if written is None:
+            written = self._written(arguments)
         prepared = self._prepared(
             kind, written, arguments.invocation_state, arguments.request_metadata
         )
@@ -425,7 +428,8 @@ class Model(Streaming, Generic[ConfigT]):
                 refuse_no_json(source, name)
             raise
         notes = (*asked.notes, *rendered.notes)
-        if report is not None and report.problems:
+        is_clean = report is None or not report.problems
+        if report is not None and not is_clean:
             notes = (*report.to_warnings(), *notes)
         return WrittenCall(
             config,
@@ -439,6 +443,7 @@ class Model(Streaming, Generic[ConfigT]):
             continued=continued,
             expected=expected,
             repairs=asked.repair == "auto",
+            is_typical=is_clean and not rendered.depends_on_turns and not rendered.call_ids,
         )
 
     def _ask_for(
@@ -497,7 +502,7 @@ class Model(Streaming, Generic[ConfigT]):
             config.extra_headers,
             config.extra_query,
             written.streamed,
-            encoded(body, written.sources, opaque=caller.sdk is not None),
+            written.content or encoded(body, written.sources, opaque=caller.sdk is not None),
         )
         options: DecoderOptions = {"model_id": model_id, **self._decoding}
         if metadata.run_id is not None:

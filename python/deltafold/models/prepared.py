@@ -86,6 +86,10 @@ class WrittenCall:
         continued: the answer that the call continues.
         expected: the output that the answer is expected to hold, None without one.
         repairs: whether a request whose reasoning is refused is sent once more without it.
+        content: the body as JSON, None if nothing has encoded it yet.
+        is_typical: whether another call that differs in texts, ids, names and arguments alone is
+            written in the same way: no id was replaced, nothing was repaired, and no rule asked
+            where a message stands.
     """
 
     config: ModelConfig
@@ -99,6 +103,8 @@ class WrittenCall:
     continued: Message | None = None
     expected: Expected[Any, Any] | None = None
     repairs: bool = False
+    content: bytes | None = field(default=None, repr=False)
+    is_typical: bool = False
 
 
 class Following(Protocol):

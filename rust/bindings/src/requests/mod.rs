@@ -55,6 +55,12 @@ impl RequestOutline {
         Some(Self { body: body.unbind(), outline })
     }
 
+    /// The request.
+    #[getter]
+    fn body<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        self.body.bind(py).clone()
+    }
+
     /// What a stencil of the request is found by.
     #[getter]
     fn key<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
@@ -67,10 +73,16 @@ impl RequestOutline {
         self.outline.is_whole()
     }
 
-    /// Number of messages, and of those that a stencil writes.
+    /// Number of messages, and of the tokens that were found in them.
     #[getter]
-    fn counts(&self) -> (usize, usize) {
-        self.outline.counts()
+    fn sizes(&self) -> (usize, usize) {
+        self.outline.sizes()
+    }
+
+    /// Number of the messages that a stencil writes.
+    #[getter]
+    fn written(&self) -> usize {
+        self.outline.written()
     }
 
     /// Return the forms of the rounds of each stretch in order.

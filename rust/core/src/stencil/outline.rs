@@ -147,13 +147,14 @@ impl Outline {
         self.is_whole
     }
 
-    /// Number of messages, and of those that are plain and in a round or at an edge.
-    pub fn counts(&self) -> (usize, usize) {
-        let raw = self.parts.iter().map(|part| match part {
-            Part::Raw(range) => range.len(),
-            _ => 0,
-        });
-        (self.spans.len(), self.spans.len() - raw.sum::<usize>())
+    /// Number of messages, and of the tokens that were found in them.
+    pub fn sizes(&self) -> (usize, usize) {
+        (self.spans.len(), self.units().map(|unit| unit.tokens.len()).sum())
+    }
+
+    /// Number of the messages that a stencil writes.
+    pub fn written(&self) -> usize {
+        self.units().map(|unit| unit.messages.len()).sum()
     }
 
     /// Return the ids of the calls, and the names of the tools, each as it is written.

@@ -21,7 +21,8 @@ from deltafold.models.call_inputs import CallArguments
 from deltafold.models.json_body import encoded
 from deltafold.models.prepared import WrittenCall
 
-_STENCILS: Final = Stencils[WrittenCall]()
+STENCILS: Final = Stencils[WrittenCall]()
+"""Calls of recent forms, of all Models."""
 
 
 class _Same:
@@ -114,7 +115,7 @@ def written_alike(
     given = (asked.params, asked.tool_choice, asked.notes)
     asks = (asked.repair, asked.strict, asked.streamed)
     settings = (_Same(config), messages.key, _Equal(asked.tool_specs), repr(given), asks)
-    made = _STENCILS.filled(messages.outline, settings, rules, row.keeps)
+    made = STENCILS.filled(messages.outline, settings, rules, row.keeps)
     if made is None:
         return None
     content, notes, alike = made

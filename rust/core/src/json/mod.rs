@@ -18,6 +18,8 @@ pub use error::{Error, ErrorKind};
 pub use merge::{Patch, compact, members, merge_deep, merge_objects, merge_patch, write_object};
 pub use reader::{Kind, MAX_DEPTH, Reader, Result};
 pub use text::{Carry, Str};
-pub(crate) use tokens::{digit_count, number_end, space_end, special, string_end, value_end};
+pub(crate) use tokens::{
+    digit_count, escape_end, number_end, space_end, special, string_end, value_end,
+};
 pub(crate) use write::write_escape;
 pub use write::{ObjectWriter, object, write_list, write_members, write_string, write_text};

@@ -2,7 +2,7 @@
 //!
 //! In: JSON.  Out: the end of the object, or the object as `json.dumps` of Python writes it, without ASCII escapes.
 
-use super::string::{has_lone_surrogate, string_at};
+use super::string::{string_at, text_at};
 use crate::json::{number_end, space_end, write_string};
 
 /// Levels that arguments may nest, far below the bound of any reader.
@@ -89,9 +89,9 @@ fn walk(
 }
 
 fn string(json: &str, at: usize, write: &mut impl FnMut(Piece, &str)) -> Option<usize> {
-    let (text, end) = string_at(json, at)?;
+    let (_, end) = text_at(json, at)?;
     write(Piece::String, json.get(at..end)?);
-    (!has_lone_surrogate(text)).then_some(end)
+    Some(end)
 }
 
 fn members(

@@ -7,8 +7,7 @@
 //! or write in another form.
 
 use super::object::{Numbers, exact_end};
-use super::string::{has_lone_surrogate, string_at};
-use crate::json::Str;
+use super::string::{string_at, text_at};
 
 /// Kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,18 +52,17 @@ pub(super) fn token_at(json: &str, at: usize, kind: Kind) -> Option<Token> {
     let end = match kind {
         Kind::ArgumentObject => exact_end(json.get(at..)?, Numbers::Canonical)? + at,
         Kind::ArgumentText => {
-            let (text, end) = string_at(json, at)?;
-            let object = unescaped(text)?;
+            let (text, end) = text_at(json, at)?;
+            let object = text.unescaped();
             (exact_end(&object, Numbers::Finite)? == object.len()).then_some(end)?
         }
         Kind::Text => {
-            let (text, end) = string_at(json, at)?;
-            (is_shown(text.raw) && !has_lone_surrogate(text)).then_some(end)?
+            let (text, end) = text_at(json, at)?;
+            is_shown(text.raw).then_some(end)?
         }
         Kind::Optional => {
-            let (text, end) = string_at(json, at)?;
-            let is_plain = is_shown(text.raw) && !text.raw.starts_with(ENVELOPE);
-            (is_plain && !has_lone_surrogate(text)).then_some(end)?
+            let (text, end) = text_at(json, at)?;
+            (is_shown(text.raw) && !text.raw.starts_with(ENVELOPE)).then_some(end)?
         }
         Kind::Call | Kind::Result | Kind::Name => {
             let (text, end) = string_at(json, at)?;
@@ -76,11 +74,6 @@ pub(super) fn token_at(json: &str, at: usize, kind: Kind) -> Option<Token> {
 
 /// Beginning of an opaque string that holds state of another protocol, which rules open.
 const ENVELOPE: &str = "eyJkZWx0YWZvbGQi";
-
-/// Return the text of a token, `None` with a lone surrogate in it.
-fn unescaped(text: Str<'_>) -> Option<std::borrow::Cow<'_, str>> {
-    (!has_lone_surrogate(text)).then(|| text.unescaped())
-}
 
 /// Return whether a text begins with something that is not white space, and that is written without an escape.
 ///

@@ -81,6 +81,10 @@ struct Members {
     frame: Vec<u8>,
 }
 
+/// Most members of a request, and most calls of a round: each is compared with all others.
+const MOST_MEMBERS: usize = 200;
+const MOST_CALLS: usize = 200;
+
 /// Rounds that a stretch has at least, if the request has other messages than plain ones: each form costs a sample.
 const FEWEST_ROUNDS: usize = 3;
 
@@ -471,7 +475,7 @@ fn members(json: &str, rows: &Rows) -> Option<Members> {
     let mut kept = 0;
     loop {
         let (key, end) = string_at(json, at)?;
-        if key.escaped || keys.contains(&key.raw) {
+        if key.escaped || keys.contains(&key.raw) || keys.len() == MOST_MEMBERS {
             return None;
         }
         keys.push(key.raw);
@@ -554,7 +558,7 @@ fn unit_of<'a>(
             match token.kind {
                 Kind::Call => {
                     let id = token.inside(json);
-                    if !ids.insert(id) || calls.iter().any(|(_, _, is_answered)| *is_answered) {
+                    if !ids.insert(id) || calls.len() == MOST_CALLS {
                         return None;
                     }
                     calls.push((id, place, false));

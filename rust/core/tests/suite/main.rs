@@ -52,6 +52,7 @@ mod registry;
 mod repeating;
 mod shapes;
 mod sse;
+mod stencil;
 mod support;
 mod tables;
 mod template;

@@ -106,6 +106,8 @@ def table(figures: Figures, rounds: int) -> str:
     rows = [
         *OF_OURS,
         *((f"{peer}, Chat to Messages", peer, "cold") for peer in PEERS),
+        # The one peer that stores what it has converted.
+        ("llm-rosetta, the same sessions one turn later", "llm-rosetta", "later"),
         (FLOOR, "orjson", "cold"),
     ]
     lines = [f"| CPU of a request, ms | {' | '.join(heads)} |", f"|---{'|---:' * len(heads)}|"]

@@ -5,9 +5,9 @@
 In: the name of a way.  Out: "cold" for sessions that the process has not seen, "later" for the same
 sessions one turn later.
 
-Laws: a figure is the minimum of five sessions, each with texts of its own. Other sessions
-with the same tools go before. Every translation is read, and must have all texts. The garbage
-collector skips what was there before the call.
+Laws: a figure is the minimum of five sessions, each with texts of its own. Other sessions with the
+same tools go before. Every translation is read, and must have all texts. The garbage collector
+skips what was there before the call.
 """
 
 import asyncio

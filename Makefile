@@ -72,7 +72,7 @@ lint: .venv-lint/installed ## formatters, linters, the import contract, citation
 
 check: $(if $(filter $(CHECKS),$(NAME)),check-$(NAME),names-of-check) ## a check that needs more than `make test`, by NAME=...; without NAME: their names
 
-bench: $(if $(filter $(BENCHES),$(or $(NAME),streams)),bench-$(or $(NAME),streams),names-of-bench) ## a measurement, by NAME=streams, gateway, scale, frameworks, takeover or loops; without NAME: streams
+bench: $(if $(filter $(BENCHES),$(or $(NAME),streams)),bench-$(or $(NAME),streams),names-of-bench) ## a measurement, by NAME=streams, gateway, scale, frameworks, takeover, loops or requests; without NAME: streams
 
 bless: $(if $(filter $(BLESSED),$(or $(NAME),expectations)),bless-$(or $(NAME),expectations),names-of-bless) ## rewrites what tests compare with, by NAME=expectations, models or gate; without NAME: expectations
 
@@ -200,6 +200,9 @@ bench-takeover: .venv-bench/installed ## two assemblers written by hand, with an
 bench-loops: .venv-loops/installed .venv-strands/installed ## agent loops of pydantic-ai, openai-agents and strands; rewrites docs/loops.md (installs them)
 	.venv-loops/bin/python benches/loops/loops.py --strands-python .venv-strands/bin/python
 
+bench-requests: .venv-requests/installed ## the translation of requests of 1 to 300 turns, and a call of the gateway, beside other packages; rewrites the table in docs/requests.md (installs them)
+	.venv-requests/bin/python benches/translation/bench_translation.py --docs docs/requests.md
+
 bless-expectations: .venv-test/installed ## rewrites the expectations of tests/fixtures, and docs/stream.svg, from what the code does now
 	.venv-test/bin/python tools/bless.py
 	.venv-test/bin/python tests/support/goldens.py
@@ -226,7 +229,7 @@ $(RELEASE_WHEEL): $(WHEEL_SOURCES) $(PROFILE)
 	.venv-build/bin/python tools/profiled.py $(PROFILE) -- .venv-build/bin/maturin build --release --locked --auditwheel skip --target-dir target/profiled --interpreter .venv-build/bin/python --out dist/measured
 	@touch $@
 
-$(foreach name,bench gateway frameworks strands,.venv-$(name)/installed): .venv-%/installed: .venv-%/ready $(RELEASE_WHEEL)
+$(foreach name,bench gateway frameworks strands requests,.venv-$(name)/installed): .venv-%/installed: .venv-%/ready $(RELEASE_WHEEL)
 	.venv-$*/bin/python -m pip install --quiet --no-deps --force-reinstall dist/measured/*.whl
 	@touch $@
 

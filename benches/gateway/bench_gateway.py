@@ -24,7 +24,6 @@ from itertools import product
 from pathlib import Path
 from typing import IO, Final, cast
 
-import translating
 from other_gateways import PEERS, started_peer, version_of
 
 HERE: Final = Path(__file__).parent
@@ -32,7 +31,7 @@ sys.path.append(str(HERE.parent))
 from chart import bars  # noqa: E402 - of the folder above
 from measured_parts import rewrite  # noqa: E402 - of the folder above
 
-PARTS: Final = ("requests", "forwarder", "leaving", "slow", "peers")
+PARTS: Final = ("forwarder", "leaving", "slow", "peers")
 CHAT: Final = "/v1/chat/completions"
 MESSAGES: Final = "/v1/messages"
 
@@ -363,8 +362,6 @@ def main() -> None:
     parser.add_argument("--part", choices=PARTS, action="append")
     asked = parser.parse_args()
     parts = asked.part or PARTS
-    if "requests" in parts:
-        show(asked.docs, "requests", f"{translating.ABOUT}\n\n{translating.table()}")
     if "forwarder" in parts:
         few = asked.streams // HTTPX_SHARE
         tables = [

@@ -104,6 +104,8 @@ impl Rows {
     }
 
     /// Find the tokens of a message; return whether it is an answer of the model, and its end.
+    ///
+    /// A message without a token is not plain: nothing would tell it in the translation of a sample.
     pub(super) fn message(
         &self,
         json: &str,
@@ -113,7 +115,9 @@ impl Rows {
         let (tokens, form) = (found.tokens.len(), found.form.len());
         for (number, row) in self.messages.iter().enumerate() {
             found.form.push(choice(number)?);
-            if let Some(end) = row.pattern.end(json, at, found) {
+            if let Some(end) = row.pattern.end(json, at, found)
+                && found.tokens.len() > tokens
+            {
                 return Some((row.is_answer, end));
             }
             found.tokens.truncate(tokens);

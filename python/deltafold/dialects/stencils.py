@@ -272,8 +272,9 @@ class Stencils(Generic[T]):
             if outline.is_whole or kept.stencil is None:
                 size = len(outline.key) + (0 if kept.stencil is None else len(kept.stencil))
                 self._recent.keep(key, kept, size)
-        is_like = kept.stencil is not None and kept.own_names.isdisjoint(names)
-        content = outline.filled(kept.stencil) if is_like else None
+        if kept.stencil is None or not kept.own_names.isdisjoint(names):
+            return None
+        content = outline.filled(kept.stencil)
         if content is None:
             return None
         self.written += outline.written

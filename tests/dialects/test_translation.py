@@ -204,6 +204,23 @@ def test_a_message_that_says_nothing_is_counted_in_the_places_of_notes(
         assert _is_same_as_by_rules(body, "openai-chat", target)
 
 
+@pytest.mark.usefixtures("stencils")
+def test_a_cache_mark_with_an_escape_in_its_name_is_counted() -> None:
+    mark = {"cache_control": {"type": "ephemeral"}}
+    body = CLIENTS["anthropic-messages"][0](Session(13), 1)
+    said: list[Any] = [{"role": "user", "content": "x"}]
+    for _ in range(3):
+        said.append({"role": "assistant", "content": "y"})
+        said.append({"role": "user", "content": [{"type": "text", "text": "x", **mark}]})
+    body["messages"] = [*said, {"role": "assistant", "content": "y"}, said[0]]
+    body["tools"][0] |= mark | {"description": "Reads a file. " * 200}
+    raw = json.dumps(body).replace("cache_control", "cache\\u005fcontrol", 1).encode()
+    source = "anthropic-messages"
+    made, wanted = by_bytes(raw, source, source), by_rules(raw, source, source)
+    assert made == wanted
+    assert [note["code"] for note in wanted.notes] == ["cache_mark_dropped"]
+
+
 def test_the_time_of_a_request_grows_with_its_messages(stencils: Stencils[Any]) -> None:
     user, answer = {"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}
     odd = {"role": "user", "content": [{"type": "text", "text": "x", "unknown": 1}]}

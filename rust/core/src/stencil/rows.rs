@@ -97,10 +97,13 @@ impl Rows {
     }
 
     /// Return whether a request has no more of each member than the rules take as they are.
+    ///
+    /// A letter that is written as an escape, as no writer of JSON does, could be one of such a member.
     pub(super) fn allow(&self, json: &str) -> bool {
-        self.most.iter().all(|(member, most)| {
+        let is_few = self.most.iter().all(|(member, most)| {
             memchr::memmem::find_iter(json.as_bytes(), member).take(most + 1).count() <= *most
-        })
+        });
+        is_few && (self.most.is_empty() || !has_escaped_letter(json))
     }
 
     /// Find the tokens of a message; return whether it is an answer of the model, and its end.
@@ -143,6 +146,14 @@ impl Rows {
         }
         end
     }
+}
+
+fn has_escaped_letter(json: &str) -> bool {
+    let mut escapes = memchr::memmem::find_iter(json.as_bytes(), "\\u00");
+    escapes.any(|at| {
+        let code = json.get(at + 4..at + 6).and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        code.is_some_and(|code| code.is_ascii_alphabetic() || code == b'_')
+    })
 }
 
 const LEVELS: usize = 32;

@@ -161,6 +161,80 @@ def test_a_history_is_a_prefix_of_the_next_request_whoever_writes_it(
         assert later[: len(earlier)] == earlier
 
 
+@pytest.mark.parametrize(
+    ("tool", "name", "arguments"),
+    [
+        ({"type": "custom", "name": "apply_patch"}, "apply_patch", {"input": "+1"}),
+        (
+            {"type": "namespace", "name": "ns", "tools": [{"type": "function", "name": "do"}]},
+            "ns__do",
+            {"n": 1},
+        ),
+        ({"type": "tool_search", "execution": "client"}, "tool_search", {"query": "files"}),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_function_call_of_a_tool_with_a_form_of_its_own_has_that_form(
+    stencils: Stencils[Any], tool: dict[str, object], name: str, arguments: dict[str, object]
+) -> None:
+    body = CLIENTS["openai-responses"][0](Session(11), 12)
+    body["tools"].append(tool)
+    assert _is_same_as_by_rules(body, "openai-responses", "openai-responses")
+    assert stencils.written  # a declaration alone changes no other call
+    for item in body["input"]:
+        if item.get("type") == "function_call":
+            item |= {"name": name, "arguments": json.dumps(arguments)}
+    for target in MODELS:
+        assert _is_same_as_by_rules(body, "openai-responses", target)
+
+
+@pytest.mark.usefixtures("stencils")
+@pytest.mark.parametrize("blank", [{"content": ""}, {"content": None}, {}])
+def test_a_message_that_says_nothing_is_counted_in_the_places_of_notes(
+    blank: dict[str, object],
+) -> None:
+    body = CLIENTS["openai-chat"][0](Session(12), 12)
+    said: list[Any] = []
+    for message in body["messages"]:
+        said.append(message)
+        if message["role"] == "assistant":
+            said.append({"role": "assistant", **blank})
+    body["messages"] = [*said, {"role": "user", "content": "Go on."}]
+    for target in MODELS:
+        assert _is_same_as_by_rules(body, "openai-chat", target)
+
+
+@pytest.mark.usefixtures("stencils")
+def test_a_cache_mark_with_an_escape_in_its_name_is_counted() -> None:
+    mark = {"cache_control": {"type": "ephemeral"}}
+    body = CLIENTS["anthropic-messages"][0](Session(13), 1)
+    said: list[Any] = [{"role": "user", "content": "x"}]
+    for _ in range(3):
+        said.append({"role": "assistant", "content": "y"})
+        said.append({"role": "user", "content": [{"type": "text", "text": "x", **mark}]})
+    body["messages"] = [*said, {"role": "assistant", "content": "y"}, said[0]]
+    body["tools"][0] |= mark | {"description": "Reads a file. " * 200}
+    raw = json.dumps(body).replace("cache_control", "cache\\u005fcontrol", 1).encode()
+    source = "anthropic-messages"
+    made, wanted = by_bytes(raw, source, source), by_rules(raw, source, source)
+    assert made == wanted
+    assert [note["code"] for note in wanted.notes] == ["cache_mark_dropped"]
+
+
+def test_the_time_of_a_request_grows_with_its_messages(stencils: Stencils[Any]) -> None:
+    user, answer = {"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}
+    odd = {"role": "user", "content": [{"type": "text", "text": "x", "unknown": 1}]}
+    body = {"model": "m", "messages": [*([user, answer] * 4 + [odd, answer]) * 1_000, user]}
+    raw = json.dumps(body).encode()
+    deltafold.translate_request(raw, "openai-chat", "openai-chat", model_id="gpt-5-mini")
+    assert not stencils.written  # a sample of all these stretches would cost more than it saves
+
+
+def _is_same_as_by_rules(body: Any, source: AnyName, target: AnyName) -> bool:  # noqa: ANN401 - JSON
+    raw = json.dumps(body).encode()
+    return by_bytes(raw, source, target) == by_rules(raw, source, target)
+
+
 def test_stencils_keep_nothing_of_a_client(stencils: Stencils[Any]) -> None:
     session = Session(3)
     body = CLIENTS["openai-chat"][0](session, 8)

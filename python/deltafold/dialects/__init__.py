@@ -9,7 +9,7 @@ test.  The rows alone import no model of pydantic; a folder is imported when its
 """
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache
@@ -223,6 +223,11 @@ class Dialect:
         """Return whether requests have these ids of calls and names of tools as they are."""
         identifiers = _renderer_of(self.folder).identifiers
         return identifiers.call_ids().keeps(call_ids) and identifiers.tool_names().keeps(tool_names)
+
+    def named_as_own(self, tools: "Iterable[ToolSpec]") -> frozenset[str]:
+        """Return the names of tools whose calls have a form of their own in requests."""
+        has_own_form = _renderer_of(self.folder).identifiers.has_own_form
+        return frozenset(tool.name for tool in tools if has_own_form(tool))
 
     def _side(self) -> "Side":
         from deltafold.dialects.migration import Side  # noqa: PLC0415 - see the head

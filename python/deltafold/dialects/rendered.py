@@ -126,10 +126,13 @@ class Identifiers:
     Attributes:
         tool_names: makes the aliases of tool names for one request.
         call_ids: makes the aliases of call ids for one request.
+        has_own_form: whether the calls of a tool have a form of their own, so that a rule finds
+            them by its name.
     """
 
     tool_names: Callable[[], Aliases] = Aliases.none
     call_ids: Callable[[], Aliases] = Aliases.none
+    has_own_form: Callable[[ToolSpec], bool] = lambda _tool: False
 
 
 class Rendering:

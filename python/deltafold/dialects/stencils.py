@@ -139,6 +139,7 @@ class Ruled(Generic[T]):
         renamed: the ids and names that were replaced.
         history: the member of the request that holds the conversation, as places in notes have it.
         depends_on_turns: as in `Rendered`.
+        own_names: names of tools whose calls the rules write in another form than all others.
     """
 
     translated: Translated[T]
@@ -146,6 +147,7 @@ class Ruled(Generic[T]):
     renamed: Iterable[str]
     history: str
     depends_on_turns: bool
+    own_names: frozenset[str]
 
 
 class _Unlike(Exception):  # noqa: N818 - nothing has failed
@@ -196,6 +198,7 @@ class _Kept(Generic[T]):
     Attributes:
         stencil: the stencil; None where no stencil follows from a sample.
         facts: the facts of the sample.
+        own_names: names that a mark does not stand for.
         notes: the notes in order, with gaps for those about rounds.
         sizes: the size of a round, by its form.
         of_rounds: the notes about each round of a form, by their gap.
@@ -203,6 +206,7 @@ class _Kept(Generic[T]):
 
     stencil: RequestStencil | None
     facts: T | None = None
+    own_names: frozenset[str] = frozenset()
     notes: "tuple[_PlacedNote | _Gap, ...]" = ()
     sizes: Mapping[bytes, _Size] = field(default_factory=dict[bytes, _Size])
     of_rounds: "Mapping[tuple[_Gap, bytes], tuple[_PlacedNote, ...]]" = field(
@@ -258,7 +262,8 @@ class Stencils(Generic[T]):
 
         Arguments are those of `translated`.
         """
-        if not accepts(*outline.identifiers()):
+        ids, names = outline.identifiers()
+        if not accepts(ids, names):
             return None
         key = (settings, outline.key)
         kept = self._recent.find(key)
@@ -267,7 +272,9 @@ class Stencils(Generic[T]):
             if outline.is_whole or kept.stencil is None:
                 size = len(outline.key) + (0 if kept.stencil is None else len(kept.stencil))
                 self._recent.keep(key, kept, size)
-        content = None if kept.stencil is None else outline.filled(kept.stencil)
+        if kept.stencil is None or not kept.own_names.isdisjoint(names):
+            return None
+        content = outline.filled(kept.stencil)
         if content is None:
             return None
         self.written += outline.written
@@ -370,9 +377,9 @@ class _Sampled(Generic[T]):
                 raise _Unlike
             of_rounds[gap, form] = (*own, (note, position))
             before = (gap, form)
-        facts = self._ruled.translated.facts
+        facts, own_names = self._ruled.translated.facts, self._ruled.own_names
         if known is None or known.stencil is None:
-            return _Kept(stencil, facts, tuple(notes), sizes, of_rounds)
+            return _Kept(stencil, facts, own_names, tuple(notes), sizes, of_rounds)
         if _without_gaps(notes) != _without_gaps(known.notes):
             raise _Unlike
         if not {*_gaps(known.notes)} <= {*_gaps(notes)}:
@@ -380,6 +387,7 @@ class _Sampled(Generic[T]):
         return _Kept(
             stencil,
             facts,
+            own_names,
             tuple(notes),
             {**known.sizes, **sizes},
             {**known.of_rounds, **of_rounds},

@@ -110,6 +110,7 @@ def written_alike(
             (),
             "",
             depends_on_turns=not written.is_typical,
+            own_names=row.named_as_own(written.tools),
         )
 
     given = (asked.params, asked.tool_choice, asked.notes)

@@ -119,6 +119,7 @@ class _Rules:
             renamed,
             self.source.history[0],
             depends_on_turns=rendered.depends_on_turns,
+            own_names=self.target.named_as_own(parsed.tools),
         )
 
 

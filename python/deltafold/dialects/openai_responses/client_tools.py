@@ -226,6 +226,11 @@ def native_names(tool: ToolSpec | None, dialect: str) -> Object | None:
     return name if entry is None else {**name, "namespace": entry.get("name")}
 
 
+def has_own_form(tool: ToolSpec, dialect: str) -> bool:
+    """Return whether calls of a tool are not those of a function of its name."""
+    return is_search(tool, dialect) or native_names(tool, dialect) is not None
+
+
 def own_item(part: ToolCallPart | ToolResultPart, rendering: Rendering) -> Object | None:
     """Return the item of a search that a parsed request had for a call or a result."""
     item = json_object(rendering.state(part).get("item"))

@@ -36,6 +36,7 @@ from deltafold.dialects.openai_responses.client_tools import (
     SEARCH,
     flat_name,
     freeform_input,
+    has_own_form,
     is_client_search,
     is_freeform,
     is_search,
@@ -91,6 +92,7 @@ others ("Encrypted content is not supported with this model")."""
 IDENTIFIERS: Final = Identifiers(
     tool_names=partial(Aliases.of_names, "[a-zA-Z0-9_-]{1,64}", 64),
     call_ids=partial(Aliases.of_ids, "(?s).{1,64}"),
+    has_own_form=partial(has_own_form, dialect=DIALECT),
 )
 
 

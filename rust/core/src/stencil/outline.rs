@@ -21,6 +21,9 @@ const LEVELS: usize = 200;
 /// Most forms of rounds that one sample has.
 pub(super) const MOST_FORMS: usize = 16;
 
+/// Most messages of a sample: the places of marks and of notes are compared with each other.
+const MOST_MESSAGES: usize = 4_000;
+
 /// Forms of rounds that need no sample any more.
 pub trait KnownForms {
     /// Return whether a round of a part has a known form.
@@ -221,7 +224,8 @@ impl Outline {
         Some(units)
     }
 
-    /// Return a short request of the same kind with marks for all tokens; `None` if it would have rounds of too many forms.
+    /// Return a short request of the same kind with marks for all tokens; `None` if it would have rounds of too many forms,
+    /// or too many messages.
     pub fn sample(
         &self,
         json: &str,
@@ -254,6 +258,9 @@ impl Outline {
                     stretch += 1;
                 }
             }
+        }
+        if writer.messages.len() > MOST_MESSAGES {
+            return None;
         }
         writer.history.push(']');
         let SampleWriter { history, mut beside, messages, units, .. } = writer;

@@ -97,13 +97,18 @@ impl Rows {
     }
 
     /// Return whether a request has no more of each member than the rules take as they are.
+    ///
+    /// A letter that is written as an escape, as no writer of JSON does, could be one of such a member.
     pub(super) fn allow(&self, json: &str) -> bool {
-        self.most.iter().all(|(member, most)| {
+        let is_few = self.most.iter().all(|(member, most)| {
             memchr::memmem::find_iter(json.as_bytes(), member).take(most + 1).count() <= *most
-        })
+        });
+        is_few && (self.most.is_empty() || !has_escaped_letter(json))
     }
 
     /// Find the tokens of a message; return whether it is an answer of the model, and its end.
+    ///
+    /// A message without a token is not plain: nothing would tell it in the translation of a sample.
     pub(super) fn message(
         &self,
         json: &str,
@@ -113,7 +118,9 @@ impl Rows {
         let (tokens, form) = (found.tokens.len(), found.form.len());
         for (number, row) in self.messages.iter().enumerate() {
             found.form.push(choice(number)?);
-            if let Some(end) = row.pattern.end(json, at, found) {
+            if let Some(end) = row.pattern.end(json, at, found)
+                && found.tokens.len() > tokens
+            {
                 return Some((row.is_answer, end));
             }
             found.tokens.truncate(tokens);
@@ -139,6 +146,14 @@ impl Rows {
         }
         end
     }
+}
+
+fn has_escaped_letter(json: &str) -> bool {
+    let mut escapes = memchr::memmem::find_iter(json.as_bytes(), "\\u00");
+    escapes.any(|at| {
+        let code = json.get(at + 4..at + 6).and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        code.is_some_and(|code| code.is_ascii_alphabetic() || code == b'_')
+    })
 }
 
 const LEVELS: usize = 32;

@@ -1,4 +1,4 @@
-//! Run: what happens beside the deltas of its answers while an agent answers, and what the encoder remembers of it.
+//! Run of an agent: its events beside the deltas of answers, and what the encoder remembers of them.
 //!
 //! In: events of an agent.  Out: the facts that a writer needs: the numbers of parts, and the calls without a result.
 //!
@@ -9,6 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::contract::Usage;
+use crate::json::{ObjectWriter, write_members};
 
 /// Result of a call that was taken back with its answer.
 pub(super) const TAKEN_BACK: &str = "The call was not run, because its answer broke off.";
@@ -88,7 +89,7 @@ pub struct RunContent {
 pub struct RunResult {
     /// Status.
     pub status: CallStatus,
-    /// What the model gets.
+    /// The content that the model gets.
     pub content: RunContent,
     /// JSON value of the text, if it is an object or a list.
     pub json: Option<Box<str>>,
@@ -181,7 +182,7 @@ pub enum RunEvent {
     },
     /// An answer is not the output of the run, and the model is asked to mend it.
     Defect {
-        /// What the model is told.
+        /// The text that the model gets.
         reason: Box<str>,
         /// JSON object of the facts.
         facts: Box<str>,
@@ -198,6 +199,29 @@ pub enum RunEvent {
     Input(RunContent),
     /// The run ended.
     End(Box<RunEnd>),
+}
+
+/// Write a text and files as the list of their parts, which both protocols of runs have.
+pub(super) fn write_parts(
+    out: &mut String,
+    text: &str,
+    files: &[RunFile],
+    write_file: impl Fn(&mut ObjectWriter<'_>, &RunFile),
+) {
+    out.push('[');
+    if !text.is_empty() {
+        write_members(out, |part| {
+            part.text("type", "text");
+            part.text("text", text);
+        });
+    }
+    for file in files {
+        if !out.ends_with('[') {
+            out.push(',');
+        }
+        write_members(out, |part| write_file(part, file));
+    }
+    out.push(']');
 }
 
 /// A call as it was written.

@@ -6,6 +6,7 @@
 //! Source: `Interrupt` and `RunFinishedOutcome` of @ag-ui/core 1.0 (docs/protocols/encoding.md#ag-ui-runs).
 
 use super::{AgUiWriter, custom, event, run_ids, run_members, with_id, write_usage};
+use crate::encode::run::write_parts;
 use crate::encode::{
     CallStatus, Draft, FilePlace, RunCall, RunContent, RunEnd, RunFile, RunResult, RunStatus,
     WrittenCall, write_compact,
@@ -73,7 +74,7 @@ impl AgUiWriter {
                 event.text("content", &result.content.text);
             } else {
                 event.value("content", |out| {
-                    write_content(out, &result.content.text, &result.content.files);
+                    write_parts(out, &result.content.text, &result.content.files, write_file);
                 });
             }
             event.text("role", "tool");
@@ -104,7 +105,7 @@ impl AgUiWriter {
             // The events of a message carry text alone.
             let value = object(|value| {
                 value.text("messageId", &id);
-                value.value("content", |out| write_content(out, "", files));
+                value.value("content", |out| write_parts(out, "", files, write_file));
             });
             custom(draft, "deltafold.input", &value);
         }
@@ -168,23 +169,6 @@ fn write_interrupt(out: &mut String, draft: &Draft, call: &RunCall) {
             metadata.text("arguments", &call.args);
         });
     });
-}
-
-fn write_content(out: &mut String, text: &str, files: &[RunFile]) {
-    out.push('[');
-    if !text.is_empty() {
-        write_members(out, |part| {
-            part.text("type", "text");
-            part.text("text", text);
-        });
-    }
-    for file in files {
-        if !out.ends_with('[') {
-            out.push(',');
-        }
-        write_members(out, |part| write_file(part, file));
-    }
-    out.push(']');
 }
 
 fn write_file(part: &mut ObjectWriter<'_>, file: &RunFile) {

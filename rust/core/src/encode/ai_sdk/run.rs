@@ -7,11 +7,12 @@
 
 use super::{AiSdkWriter, chunk, finish_word, write_usage};
 use crate::contract::FinishReason;
+use crate::encode::run::write_parts;
 use crate::encode::{
     CallStatus, Counts, Draft, FilePlace, RunContent, RunEnd, RunFile, RunResult, RunStatus,
     WrittenCall, argument_object, write_compact, write_escaped,
 };
-use crate::json::{ObjectWriter, write_members};
+use crate::json::ObjectWriter;
 
 /// Media type of a file whose type is unknown; the client requires one.
 const ANY_TYPE: &str = "application/octet-stream";
@@ -133,23 +134,10 @@ impl AiSdkWriter {
         chunk(draft, "steering-message", |chunk| {
             chunk.text("id", &id);
             chunk.value("parts", |out| {
-                out.push('[');
-                if !text.is_empty() {
-                    write_members(out, |part| {
-                        part.text("type", "text");
-                        part.text("text", text);
-                    });
-                }
-                for file in files {
-                    if !out.ends_with('[') {
-                        out.push(',');
-                    }
-                    write_members(out, |part| {
-                        part.text("type", "file");
-                        file_members(part, file);
-                    });
-                }
-                out.push(']');
+                write_parts(out, text, files, |part, file| {
+                    part.text("type", "file");
+                    file_members(part, file);
+                });
             });
         });
     }

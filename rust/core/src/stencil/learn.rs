@@ -10,7 +10,8 @@ use std::ops::Range;
 
 use super::marks::{Form, marks_in};
 use super::object::write_compact;
-use super::outline::{KnownForms, Outline, Part, Unit};
+use super::outline::{Outline, Part, Unit};
+use super::sample::KnownForms;
 use super::string::string_at;
 use super::token::{Kind, Token};
 use crate::json::{space_end, value_end, write_string};

@@ -20,9 +20,11 @@ mod marks;
 mod object;
 mod outline;
 mod rows;
+mod sample;
 mod string;
 mod token;
 
 pub use learn::Stencil;
-pub use outline::{KnownForms, Outline, Sample, SampleUnit};
+pub use outline::Outline;
 pub use rows::Rows;
+pub use sample::{KnownForms, Sample, SampleUnit};

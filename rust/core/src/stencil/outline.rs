@@ -1,15 +1,14 @@
 //! Outline: a request as the tokens of its plain messages, in rounds, and everything else as it is.
 //!
-//! In: the JSON of a request.  Out: what a stencil is found by, and a short request that stands for it.
+//! In: the JSON of a request.  Out: its rounds, and what a stencil is found by.
 //!
-//! Laws: a round begins with an answer of the model behind a message of someone else, and ends before the next round.  Each
-//! of its calls has one result in it, and each id is that of one call of the rounds.  The first messages and the last round
+//! Laws: a round begins with an answer of the model that follows a message of the user or a result, and ends before the next
+//! round.  Each of its calls has one result in it, and no two calls have the same id.  The first messages and the last round
 //! are in no stretch of rounds, because rules treat them differently, and neither is a message beside one that is not plain.
 
 use std::collections::HashSet;
 use std::ops::Range;
 
-use super::marks::Marks;
 use super::rows::{Found, Rows};
 use super::string::string_at;
 use super::token::{Kind, Token};
@@ -17,18 +16,6 @@ use crate::json::{space_end, value_end};
 
 /// Levels that a request may nest, below the bound of any reader.
 const LEVELS: usize = 200;
-
-/// Most forms of rounds that one sample has.
-pub(super) const MOST_FORMS: usize = 16;
-
-/// Most messages of a sample: the places of marks and of notes are compared with each other.
-const MOST_MESSAGES: usize = 4_000;
-
-/// Forms of rounds that need no sample any more.
-pub trait KnownForms {
-    /// Return whether a round of a part has a known form.
-    fn has_round(&self, part: usize, form: &[u8]) -> bool;
-}
 
 /// Messages that belong together: the first ones, or a round.
 #[derive(Debug, Default)]
@@ -68,9 +55,9 @@ pub(super) enum Part {
 #[derive(Debug)]
 pub struct Outline {
     /// The member of the history, brackets included.
-    history: Range<usize>,
+    pub(super) history: Range<usize>,
     /// Places of the messages.
-    spans: Vec<Range<usize>>,
+    pub(super) spans: Vec<Range<usize>>,
     pub(super) parts: Vec<Part>,
     is_whole: bool,
     key: Vec<u8>,
@@ -108,38 +95,37 @@ impl Outline {
             .filter(|place| is_answer(*place) == Some(true) && is_answer(place - 1) == Some(false))
             .filter(|place| is_written(messages.get(*place..).unwrap_or(&[]), &found))
             .collect();
-        let is_plain = (0..all).all(|place| is_answer(place).is_some());
-        let is_whole = is_plain && is_answer(0) == Some(false) && is_answer(all - 1) == Some(false);
         let first = starts.first().copied().unwrap_or(all);
-        let edges = is_whole.then(|| unit(0..first)).flatten();
+        let head = unit(0..first);
         let mut rounds = Vec::with_capacity(starts.len());
         for pair in starts.windows(2) {
             rounds.push(unit(*pair.first()?..*pair.last()?));
         }
-        let last = starts.last().map(|start| unit(*start..all));
+        let tail = starts.last().map_or_else(|| Some(Unit::default()), |start| unit(*start..all));
         let spans = messages.iter().map(|message| message.span.clone()).collect();
         let history = members.history;
-        let is_whole = rounds.iter().all(Option::is_some) && !matches!(last, Some(None));
-        let Some(mut head) = edges.filter(|_| is_whole) else {
-            let key = key_of(members.frame, &[], false);
-            let answers_a_call = |place: usize| {
-                let tokens = messages
-                    .get(place)
-                    .and_then(|message| found.tokens.get(message.tokens.clone()));
-                tokens.unwrap_or(&[]).iter().any(|token| token.kind == Kind::Result)
-            };
-            let parts = stretches(rounds, all, answers_a_call)?;
-            return Some(Self { history, spans, parts, is_whole: false, key });
-        };
-        join(&mut head, members.head);
-        let tail = last.flatten().unwrap_or_default();
-        let key = key_of(members.frame, &[&head.form, &tail.form], rounds.is_empty());
-        let mut parts = vec![Part::Edge(head)];
-        if !rounds.is_empty() {
-            parts.push(Part::Rounds(rounds.into_iter().flatten().collect()));
+        // Rules treat an answer at the beginning or at the end in their own way.
+        let is_said = is_answer(0) == Some(false) && is_answer(all - 1) == Some(false);
+        match (head, tail) {
+            (Some(mut head), Some(tail)) if is_said && rounds.iter().all(Option::is_some) => {
+                join(&mut head, members.head);
+                let key = key_of(members.frame, &[&head.form, &tail.form], rounds.is_empty());
+                let rounds: Vec<Unit> = rounds.into_iter().flatten().collect();
+                let between = (!rounds.is_empty()).then_some(Part::Rounds(rounds));
+                let parts = std::iter::once(Part::Edge(head)).chain(between);
+                let parts = parts.chain(std::iter::once(Part::Edge(tail))).collect();
+                Some(Self { history, spans, parts, is_whole: true, key })
+            }
+            _ => {
+                let key = key_of(members.frame, &[], false);
+                let parts = stretches(rounds, all, |place| {
+                    let message = messages.get(place);
+                    let tokens = message.and_then(|one| found.tokens.get(one.tokens.clone()));
+                    tokens.unwrap_or(&[]).iter().any(|token| token.kind == Kind::Result)
+                })?;
+                Some(Self { history, spans, parts, is_whole: false, key })
+            }
         }
-        parts.push(Part::Edge(tail));
-        Some(Self { history, spans, parts, is_whole, key })
     }
 
     /// What a stencil of the request is found by, if all messages are plain: everything but the texts, ids, names and
@@ -197,205 +183,6 @@ impl Outline {
         }
         all
     }
-
-    /// Return whether a stencil has all forms of the request.
-    pub fn is_covered(&self, stencil: &dyn KnownForms) -> bool {
-        self.parts.iter().enumerate().all(|(number, part)| match part {
-            Part::Rounds(rounds) => {
-                lacking(rounds, Some(stencil), number).is_some_and(|lacking| lacking.is_empty())
-            }
-            _ => true,
-        })
-    }
-
-    /// Return the units of a sample, each with the number of its part.
-    pub(super) fn sampled(&self, stencil: Option<&dyn KnownForms>) -> Option<Vec<(usize, &Unit)>> {
-        let mut units = Vec::new();
-        for (number, part) in self.parts.iter().enumerate() {
-            match part {
-                Part::Edge(unit) => units.push((number, unit)),
-                Part::Rounds(rounds) => {
-                    let of_part = sampled(rounds, stencil, number)?;
-                    units.extend(of_part.into_iter().map(|unit| (number, unit)));
-                }
-                Part::Raw(_) => {}
-            }
-        }
-        Some(units)
-    }
-
-    /// Return a short request of the same kind with marks for all tokens; `None` if it would have rounds of too many forms,
-    /// or too many messages.
-    pub fn sample(
-        &self,
-        json: &str,
-        stencil: Option<&dyn KnownForms>,
-        mark: &str,
-    ) -> Option<Sample> {
-        let mut writer = SampleWriter {
-            json,
-            marks: Marks::new(mark),
-            history: String::from("["),
-            beside: Vec::new(),
-            messages: Vec::new(),
-            units: Vec::new(),
-        };
-        let mut stretch = 0;
-        for (number, part) in self.parts.iter().enumerate() {
-            match part {
-                Part::Edge(unit) => writer.unit(unit, None, stretch, &self.spans)?,
-                Part::Raw(range) => {
-                    for place in range.clone() {
-                        let span = self.spans.get(place)?.clone();
-                        writer.begin(place, None);
-                        writer.history.push_str(json.get(span)?);
-                    }
-                }
-                Part::Rounds(rounds) => {
-                    for unit in sampled(rounds, stencil, number)? {
-                        writer.unit(unit, Some(unit.form.clone()), stretch, &self.spans)?;
-                    }
-                    stretch += 1;
-                }
-            }
-        }
-        if writer.messages.len() > MOST_MESSAGES {
-            return None;
-        }
-        writer.history.push(']');
-        let SampleWriter { history, mut beside, messages, units, .. } = writer;
-        let body = self.replaced(json, &history, &mut beside);
-        Some(Sample { body, messages, units })
-    }
-
-    /// Return a request with another history, and other tokens beside it.
-    fn replaced(
-        &self,
-        json: &str,
-        history: &str,
-        beside: &mut Vec<(Range<usize>, String)>,
-    ) -> String {
-        beside.push((self.history.clone(), history.to_owned()));
-        beside.sort_by_key(|(span, _)| span.start);
-        let mut out = String::with_capacity(json.len() - self.history.len() + history.len());
-        let mut at = 0;
-        for (span, text) in beside.iter() {
-            out.push_str(json.get(at..span.start).unwrap_or(""));
-            out.push_str(text);
-            at = span.end;
-        }
-        out.push_str(json.get(at..).unwrap_or(""));
-        out
-    }
-}
-
-/// A short request that stands for another one.
-#[derive(Debug)]
-pub struct Sample {
-    /// Its JSON.
-    pub body: String,
-    /// For each of its messages the place in the request, and its unit if it has marks.
-    pub messages: Vec<(usize, Option<usize>)>,
-    /// Its units in order.
-    pub units: Vec<SampleUnit>,
-}
-
-/// Messages of a sample with marks: an edge of the request, or a round.
-#[derive(Debug)]
-pub struct SampleUnit {
-    /// The number behind those of its marks.
-    pub end: usize,
-    /// Its form; `None` for an edge.
-    pub form: Option<Vec<u8>>,
-    /// Number of its stretch among those of the request.
-    pub stretch: usize,
-}
-
-struct SampleWriter<'a> {
-    json: &'a str,
-    marks: Marks<'a>,
-    history: String,
-    beside: Vec<(Range<usize>, String)>,
-    messages: Vec<(usize, Option<usize>)>,
-    units: Vec<SampleUnit>,
-}
-
-impl SampleWriter<'_> {
-    fn begin(&mut self, place: usize, unit: Option<usize>) {
-        if !self.messages.is_empty() {
-            self.history.push(',');
-        }
-        self.messages.push((place, unit));
-    }
-
-    fn unit(
-        &mut self,
-        unit: &Unit,
-        form: Option<Vec<u8>>,
-        stretch: usize,
-        spans: &[Range<usize>],
-    ) -> Option<()> {
-        let json = self.json;
-        let base = self.marks.next();
-        let mut tokens = unit.tokens.iter().zip(&unit.calls).enumerate().peekable();
-        // Tokens beside the history follow those of the messages.
-        for place in unit.messages.clone() {
-            let span = spans.get(place)?;
-            self.begin(place, Some(self.units.len()));
-            let mut at = span.start;
-            while let Some((number, (token, call))) =
-                tokens.next_if(|(_, (token, _))| span.contains(&token.start))
-            {
-                self.history.push_str(json.get(at..token.start)?);
-                self.history
-                    .push_str(&self.marks.written(base + call.unwrap_or(number), token.kind));
-                at = token.end;
-            }
-            self.history.push_str(json.get(at..span.end)?);
-        }
-        for (number, (token, _)) in tokens {
-            let mark = self.marks.written(base + number, token.kind);
-            self.beside.push((token.start..token.end, mark));
-        }
-        self.marks.take(unit.tokens.len());
-        self.units.push(SampleUnit { end: self.marks.next(), form, stretch });
-        Some(())
-    }
-}
-
-/// Return one round of each form that a stencil lacks; `None` for too many.
-fn lacking<'a>(
-    rounds: &'a [Unit],
-    stencil: Option<&dyn KnownForms>,
-    part: usize,
-) -> Option<Vec<&'a Unit>> {
-    let mut lacking: Vec<&Unit> = Vec::new();
-    let mut last: Option<&Unit> = None;
-    for round in rounds {
-        // Neighbours often have one form.
-        if last.is_some_and(|last| last.form == round.form) {
-            continue;
-        }
-        last = Some(round);
-        let is_known = stencil.is_some_and(|stencil| stencil.has_round(part, &round.form));
-        if !is_known && !lacking.iter().any(|other| other.form == round.form) {
-            if lacking.len() == MOST_FORMS {
-                return None;
-            }
-            lacking.push(round);
-        }
-    }
-    Some(lacking)
-}
-
-/// Return the rounds of a part that a sample has: a stencil is cut around them, so that there is at least one.
-fn sampled<'a>(
-    rounds: &'a [Unit],
-    stencil: Option<&dyn KnownForms>,
-    part: usize,
-) -> Option<Vec<&'a Unit>> {
-    let lacking = lacking(rounds, stencil, part)?;
-    if lacking.is_empty() { Some(rounds.first().into_iter().collect()) } else { Some(lacking) }
 }
 
 /// Return whether the answers at the beginning of some messages have something that is always written: else what the user says

@@ -23,11 +23,13 @@ import deltafold
 from agent_requests import CLIENTS, Session, request_of
 from any_name import AnyName
 from deltafold import Message, ModelError
+from deltafold.dialects.stencils import Stencils
 from deltafold.gateway import ClientRequest, RequestLimits, create_app
 from deltafold.gateway import client_requests as reader
 from deltafold.models import outlined
 from deltafold.models.adapters import adapter_of
 from deltafold.models.hooks import Hooks
+from deltafold.models.prepared import WrittenCall
 from gateway_clients import PATHS, TEXT, body_of
 from samples import sampled
 
@@ -232,3 +234,35 @@ def test_a_stored_response_goes_on_from_a_long_session(monkeypatch: pytest.Monke
     with without_outlines(monkeypatch):
         assert later == later_request()
     assert len(later["input"]) > len(body["input"])
+
+
+def test_owners_share_nothing_that_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outlined, "STENCILS", Stencils[WrittenCall]())
+    body = json.dumps(CLIENTS["openai-chat"][0](Session(77), 9) | {"user": "of this test"}).encode()
+    upstream = Upstream("gemini")
+
+    def kept_after(owner: str) -> int:
+        async def on_connect(_: Request) -> str:
+            return owner
+
+        posted(upstream, "openai-chat", body, on_connect=on_connect)
+        return len(outlined.STENCILS)
+
+    first = kept_after("ann")
+    assert kept_after("ann") == first
+    assert kept_after("bob") == first + 1
+    assert len(set(upstream.bodies)) == 1
+
+
+def test_a_hook_sees_the_places_of_what_is_not_known() -> None:
+    found: list[object] = []
+
+    async def on_request(_: Request, asked: ClientRequest) -> None:
+        found.append(asked.parsed.notes)
+
+    body = CLIENTS["openai-chat"][0](Session(6), 30)
+    last = max(place for place, one in enumerate(body["messages"]) if one["role"] == "user")
+    body["messages"][last]["unknown"] = 1
+    posted(Upstream("openai-chat"), "openai-chat", json.dumps(body).encode(), on_request=on_request)
+    assert found == [deltafold.parse_request(body, "openai-chat").notes]
+    assert f"messages[{last}].unknown" in str(found)

@@ -4,8 +4,9 @@ In: the bytes of a request, and the rules that translate it.  Out: what the rule
 
 Laws: the rules decide about every form of request: they translate a short sample of it once, with
 marks for texts, ids, names and arguments, and further requests of that form are written by the
-stencil of that translation (`rust/core/src/stencil`). Nothing that a client said is kept. Where the
-sample cannot stand for the request, the rules translate the request itself, and raise its errors.
+stencil of that translation (`rust/core/src/stencil`). A stencil keeps settings and tools, and no
+plain message. Where the sample cannot stand for the request, the rules translate the request
+itself, and raise its errors.
 """
 
 import re
@@ -40,6 +41,23 @@ _MOST_BYTES: Final = 16 << 20
 
 _PLACE: Final = re.compile(r"(?<=\[)\d+(?=\])")
 """The number of a message in its place, with which notes of parsers begin."""
+
+
+def item_of(note: Object, history: str) -> int | None:
+    """Return the number of the message whose place a note begins with, None without one.
+
+    Args:
+        note: a note of a parser.
+        history: the member of the request that holds the conversation.
+    """
+    text = str(note.get("message", ""))
+    found = _PLACE.search(text) if text.startswith(f"{history}[") else None
+    return None if found is None else int(found.group())
+
+
+def with_item(note: Object, item: int) -> Object:
+    """Return a note that begins with the place of a message, with the place of another one."""
+    return {**note, "message": _PLACE.sub(str(item), str(note["message"]), count=1)}
 
 
 def outline_of(body: bytes, rows: RequestRows) -> RequestOutline | None:
@@ -399,10 +417,9 @@ class _Sampled(Generic[T]):
         Raises:
             _Unlike: the note has a mark, or two places.
         """
-        text, message = str(note.get("message", "")), note.get("messageIndex")
-        found = _PLACE.search(text) if text.startswith(f"{self._ruled.history}[") else None
-        item = None if found is None else int(found.group())
-        if self._mark in text or (item is not None and message is not None):
+        message, item = note.get("messageIndex"), item_of(note, self._ruled.history)
+        has_mark = self._mark in str(note.get("message", ""))
+        if has_mark or (item is not None and message is not None):
             raise _Unlike
         if isinstance(message, int):
             form, stretch, at = self._place_of(message, self._of_messages)
@@ -467,10 +484,6 @@ def _notes(kept: _Kept[T], outline: RequestOutline) -> tuple[Object, ...]:
 
 def _moved(note: Object, position: _Position, items: int, messages: int) -> Object:
     """Return a note with the rounds before it counted."""
-    moved = dict(note)
     if position.message is not None:
-        moved["messageIndex"] = position.message + messages
-    if position.item is not None:
-        place = str(position.item + items)
-        moved["message"] = _PLACE.sub(place, str(note["message"]), count=1)
-    return moved
+        return {**note, "messageIndex": position.message + messages}
+    return dict(note) if position.item is None else with_item(note, position.item + items)

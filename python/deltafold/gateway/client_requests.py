@@ -17,7 +17,14 @@ from deltafold.contract.names import TargetName, WrittenProtocol
 from deltafold.dialects import DIALECTS, parse_request
 from deltafold.dialects.reader import ParsedRequest
 from deltafold.dialects.recent import Recent
-from deltafold.dialects.stencils import OutlinedMessages, new_mark, outline_of
+from deltafold.dialects.rendered import Object
+from deltafold.dialects.stencils import (
+    OutlinedMessages,
+    item_of,
+    new_mark,
+    outline_of,
+    with_item,
+)
 from deltafold.errors.model_error import ModelError
 from deltafold.gateway.protocols import protocol_of
 from deltafold.gateway.refusals import reading, refusal
@@ -113,13 +120,14 @@ def read_request(
         ModelError: the body is no request of the protocol, its status is 400; or it has more than
             it may, its status is 413.
     """
-    reading = _Reading(protocol, model_id, streams, is_array, is_codex, limits or RequestLimits())
-    asked = _outlined(body, reading, is_shared=is_shared) or reading.request(body)
+    bounds = limits or RequestLimits()
+    way = _Reading(protocol, model_id, streams, is_array, is_codex, bounds, owner)
+    asked = _outlined(body, way, is_shared=is_shared) or way.request(body)
     row = protocol_of(protocol)
-    options = asked.options
+    options = asked.options.copy()
     if row.stores:
         # An upstream's id may be short, constant or known to others.
-        options = {**options, "response_id": f"resp_{secrets.token_hex(24)}"}
+        options["response_id"] = f"resp_{secrets.token_hex(24)}"
     given = headers or {}
     kept = {name: given[name] for name in row.forwarded if name in given}
     return replace(asked, options=options, headers=kept, owner=owner)
@@ -127,7 +135,10 @@ def read_request(
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """How bodies are read; the fields are those of `read_request`."""
+    """How bodies are read; the fields are those of `read_request`.
+
+    Nothing that is kept of a request is found by another owner.
+    """
 
     protocol: WrittenProtocol
     model_id: str | None
@@ -135,6 +146,7 @@ class _Reading:
     is_array: bool
     is_codex: bool
     limits: RequestLimits
+    owner: str
 
     def request(self, body: bytes) -> ClientRequest:
         """Read a request, without what belongs to its client."""
@@ -204,7 +216,7 @@ def _outlined(body: bytes, way: _Reading, *, is_shared: bool) -> ClientRequest |
     row = DIALECTS.get(way.protocol)
     rows = None if row is None else row.plain_rows
     outline = None if rows is None else outline_of(body, rows)
-    if outline is None:
+    if row is None or outline is None:
         return None
     limits, (messages, parts) = way.limits, outline.sizes
     if messages > limits.messages or parts > limits.parts or limits.depth < _LEVELS:
@@ -215,20 +227,32 @@ def _outlined(body: bytes, way: _Reading, *, is_shared: bool) -> ClientRequest |
         sample = outline.sample(None, new_mark())
         if sample is None:
             return None
+        body, places, _ = sample
         rest = replace(
             limits,
-            messages=limits.messages - messages + len(sample[1]),
+            messages=limits.messages - messages + len(places),
             parts=limits.parts - parts,
         )
         try:
-            asked = replace(way, limits=rest).request(sample[0])
+            asked = replace(way, limits=rest).request(body)
         except ModelError:  # the error of the request itself has the right places
             return None
+        notes = _at_places(asked.parsed.notes, row.history[0], [place for place, _ in places])
+        asked = replace(asked, parsed=replace(asked.parsed, notes=notes))
         if is_shared and outline.is_whole:
-            _ALIKE.keep(key, asked, len(outline.key) + len(sample[0]))
-    parsed = asked.parsed
+            _ALIKE.keep(key, asked, len(outline.key) + len(body))
     outlined = OutlinedMessages(outline, way.messages, way)
-    return replace(asked, parsed=replace(parsed, messages=outlined, config=dict(parsed.config)))
+    parsed = replace(asked.parsed, messages=outlined, config=dict(asked.parsed.config))
+    return replace(asked, parsed=parsed)
+
+
+def _at_places(notes: Sequence[Object], history: str, places: Sequence[int]) -> tuple[Object, ...]:
+    """Return the notes about a sample as those about its request.
+
+    Only messages that are not plain have notes with a place, and a sample has all of them.
+    """
+    items = ((note, item_of(note, history)) for note in notes)
+    return tuple(note if item is None else with_item(note, places[item]) for note, item in items)
 
 
 def request_without_model(protocol: WrittenProtocol, owner: str) -> ClientRequest:

@@ -60,7 +60,7 @@ impl Stencil {
         translated: &str,
         mark: &str,
     ) -> Option<Self> {
-        let units = outline.sampled(known.map(|known| known as &dyn KnownForms))?;
+        let units = outline.sampled(known.map(|known| known as &dyn KnownForms));
         let placed = placed(&units, translated, mark)?;
         let mut segments = Vec::new();
         let mut at = 0;
@@ -98,6 +98,21 @@ impl Stencil {
         })
     }
 
+    /// Return the forms of rounds of a part that `other` writes and this one does not know; `None` if both know one and write it
+    /// in different ways.
+    pub fn lacking<'a>(&self, other: &'a Self, part: usize) -> Option<Vec<&'a [u8]>> {
+        let own = self.rounds(part)?;
+        let mut lacking = Vec::new();
+        for (form, pieces) in other.rounds(part)? {
+            match own.get(form) {
+                None => lacking.push(form.as_slice()),
+                Some(known) if known == pieces => {}
+                Some(_) => return None,
+            }
+        }
+        Some(lacking)
+    }
+
     /// Return the size in bytes, about.
     pub fn size(&self) -> usize {
         let of = |piece: &Piece| match piece {
@@ -114,9 +129,11 @@ impl Stencil {
         self.segments.iter().map(of_segment).sum()
     }
 
-    /// Return the translation of a request, `None` if the stencil lacks one of its forms.
-    pub fn fill(&self, outline: &Outline, json: &str) -> Option<String> {
+    /// Return the translation of a request, `None` if the stencil lacks one of its forms, and the place in it of the rounds of the
+    /// first stretch, without its last round.
+    pub fn fill(&self, outline: &Outline, json: &str) -> Option<(String, Range<usize>)> {
         let mut out = String::with_capacity(json.len() + json.len() / 8);
+        let mut first_rounds = None;
         for segment in &self.segments {
             match segment {
                 Segment::Fixed(pieces) => {
@@ -132,18 +149,22 @@ impl Stencil {
                     let Some(Part::Rounds(rounds)) = outline.parts.get(*part) else {
                         return None;
                     };
+                    let start = out.len();
+                    let mut last = start;
                     for (number, round) in rounds.iter().enumerate() {
                         if number > 0 {
                             out.push(',');
+                            last = out.len();
                         }
                         for piece in forms.get(&round.form)? {
                             fill_piece(&mut out, piece, Some(round), json)?;
                         }
                     }
+                    first_rounds.get_or_insert(start..last);
                 }
             }
         }
-        Some(out)
+        Some((out, first_rounds.unwrap_or(0..0)))
     }
 }
 

@@ -2,6 +2,8 @@
 //!
 //! In: JSON.  Out: the end of the object, or the object as `json.dumps` of Python writes it, without ASCII escapes.
 
+use std::ops::Range;
+
 use super::string::{string_at, text_at};
 use crate::json::{number_end, space_end, write_string};
 
@@ -53,6 +55,19 @@ pub(super) fn write_compact(out: &mut String, json: &str) {
         },
     };
     let _ = walk(json, at, LEVELS, &mut write);
+}
+
+/// Return the places of the strings of a value without white space, keys apart, and its end.
+pub(super) fn strings(json: &str, at: usize) -> Option<(Vec<Range<usize>>, usize)> {
+    let mut strings = Vec::new();
+    let mut place = at;
+    let end = walk(json, at, LEVELS, &mut |piece, text| {
+        if matches!(piece, Piece::String) {
+            strings.push(place..place + text.len());
+        }
+        place += text.len();
+    })?;
+    (place == end).then_some((strings, end))
 }
 
 #[derive(Clone, Copy)]

@@ -150,6 +150,14 @@ impl Outline {
         self.units().map(|unit| unit.messages.len()).sum()
     }
 
+    /// Return the places of the messages that begin the rounds of a request whose messages are all plain, the last round included.
+    pub fn round_starts(&self) -> Vec<usize> {
+        let [Part::Edge(_), Part::Rounds(rounds), Part::Edge(last)] = self.parts.as_slice() else {
+            return Vec::new();
+        };
+        rounds.iter().chain([last]).map(|round| round.messages.start).collect()
+    }
+
     /// Return the ids of the calls, and the names of the tools, each as it is written.
     pub fn identifiers<'a>(&self, json: &'a str) -> (Vec<&'a str>, Vec<&'a str>) {
         let (mut ids, mut names) = (Vec::new(), HashSet::new());

@@ -6,11 +6,14 @@
 //! rows    = {"history": member, "most": {member: count}, "beside": {member: pattern},
 //!            "rows": [{"speaker": "assistant" | "user", "item": pattern}]}
 //! pattern = "$text" | "$call" | "$result" | "$name" | "$arguments" | "$input" | "$optional"    a token
+//!         | "$same"                                              any value; others of the same form have the same one
+//!         | "$state"                                             opaque: as "$same", but each id and long string in it is "$optional"
 //!         | {"$or": [pattern]} | [pattern]                                       one of them; a list of items, each one of them
 //!         | {key: pattern, "key?": pattern}                                      these members and no others; one may be absent
 //!         | any other JSON                                                       itself
 //! ```
 
+use super::object::strings;
 use super::string::string_at;
 use super::token::{Kind, Token, token_at};
 use crate::json::{Kind as JsonKind, Reader, Result, space_end, value_end};
@@ -18,6 +21,8 @@ use crate::json::{Kind as JsonKind, Reader, Result, space_end, value_end};
 #[derive(Debug)]
 enum Pattern {
     Token(Kind),
+    Same,
+    State,
     Literal(String),
     Items(Vec<Pattern>),
     Members(Vec<Member>),
@@ -53,6 +58,14 @@ pub(super) struct Found {
     pub(super) tokens: Vec<Token>,
     /// Choices among alternatives, absent members and lengths of lists, which determine the order of the tokens.
     pub(super) form: Vec<u8>,
+}
+
+impl Found {
+    /// Let a piece of JSON be a part of the form.
+    fn keep(&mut self, json: &str) {
+        self.form.extend_from_slice(json.as_bytes());
+        self.form.push(CLOSED);
+    }
 }
 
 /// Choices that a byte of a form counts; what has more is not plain.
@@ -225,6 +238,8 @@ fn pattern(reader: &mut Reader<'_>) -> Result<Pattern> {
                 "\"$arguments\"" => Pattern::Token(Kind::ArgumentText),
                 "\"$input\"" => Pattern::Token(Kind::ArgumentObject),
                 "\"$optional\"" => Pattern::Token(Kind::Optional),
+                "\"$same\"" => Pattern::Same,
+                "\"$state\"" => Pattern::State,
                 other => Pattern::Literal(other.to_owned()),
             })
         }
@@ -240,6 +255,12 @@ impl Pattern {
                 found.tokens.push(token);
                 Some(token.end)
             }
+            Self::Same => {
+                let end = value_end(json.as_bytes(), at, LEVELS)?;
+                found.keep(json.get(at..end)?);
+                Some(end)
+            }
+            Self::State => state_end(json, at, found),
             Self::Literal(text) => {
                 let is_same = json.get(at..)?.starts_with(text.as_str());
                 value_end(json.as_bytes(), at, 1).filter(|end| is_same && *end == at + text.len())
@@ -249,6 +270,26 @@ impl Pattern {
             Self::Members(members) => members_end(members, json, at, found),
         }
     }
+}
+
+/// Bytes of a string in opaque state, quotes included, that no rule compares with a word.
+const OPAQUE: usize = 32;
+
+fn state_end(json: &str, at: usize, found: &mut Found) -> Option<usize> {
+    let (strings, end) = strings(json, at)?;
+    let mut kept = at;
+    for string in strings {
+        let is_id = json.get(..string.start)?.ends_with("\"id\":");
+        if !is_id && string.len() < OPAQUE {
+            continue;
+        }
+        let Some(token) = token_at(json, string.start, Kind::Optional) else { continue };
+        found.keep(json.get(kept..token.start)?);
+        found.tokens.push(token);
+        kept = token.end;
+    }
+    found.keep(json.get(kept..end)?);
+    Some(end)
 }
 
 fn one_of_end(alternatives: &[Pattern], json: &str, at: usize, found: &mut Found) -> Option<usize> {
@@ -264,7 +305,7 @@ fn one_of_end(alternatives: &[Pattern], json: &str, at: usize, found: &mut Found
     None
 }
 
-/// Byte of a form behind the items of a list, and behind the members of an object.
+/// Byte of a form behind the items of a list, the members of an object, and a piece of JSON, which does not have it.
 const CLOSED: u8 = 0xFE;
 
 fn items_end(alternatives: &[Pattern], json: &str, at: usize, found: &mut Found) -> Option<usize> {

@@ -10,8 +10,8 @@ use std::ops::Range;
 use super::marks::Marks;
 use super::outline::{Outline, Part, Unit};
 
-/// Most forms of rounds that one sample has.
-pub(super) const MOST_FORMS: usize = 16;
+/// Most forms of rounds that one sample has; those of a request with more need another sample.
+const MOST_FORMS: usize = 16;
 
 /// Most messages of a sample: the places of marks and of notes are compared with each other.
 const MOST_MESSAGES: usize = 4_000;
@@ -26,31 +26,28 @@ impl Outline {
     /// Return whether a stencil has all forms of the request.
     pub fn is_covered(&self, stencil: &dyn KnownForms) -> bool {
         self.parts.iter().enumerate().all(|(number, part)| match part {
-            Part::Rounds(rounds) => {
-                lacking(rounds, Some(stencil), number).is_some_and(|lacking| lacking.is_empty())
-            }
+            Part::Rounds(rounds) => lacking(rounds, Some(stencil), number).is_empty(),
             _ => true,
         })
     }
 
     /// Return the units of a sample, each with the number of its part.
-    pub(super) fn sampled(&self, stencil: Option<&dyn KnownForms>) -> Option<Vec<(usize, &Unit)>> {
+    pub(super) fn sampled(&self, stencil: Option<&dyn KnownForms>) -> Vec<(usize, &Unit)> {
         let mut units = Vec::new();
         for (number, part) in self.parts.iter().enumerate() {
             match part {
                 Part::Edge(unit) => units.push((number, unit)),
                 Part::Rounds(rounds) => {
-                    let of_part = sampled(rounds, stencil, number)?;
+                    let of_part = sampled(rounds, stencil, number);
                     units.extend(of_part.into_iter().map(|unit| (number, unit)));
                 }
                 Part::Raw(_) => {}
             }
         }
-        Some(units)
+        units
     }
 
-    /// Return a short request of the same kind with marks for all tokens; `None` if it would have rounds of too many forms,
-    /// or too many messages.
+    /// Return a short request of the same kind with marks for all tokens; `None` if it would have too many messages.
     pub fn sample(
         &self,
         json: &str,
@@ -77,7 +74,7 @@ impl Outline {
                     }
                 }
                 Part::Rounds(rounds) => {
-                    for unit in sampled(rounds, stencil, number)? {
+                    for unit in sampled(rounds, stencil, number) {
                         writer.unit(unit, Some(unit.form.clone()), stretch, &self.spans)?;
                     }
                     stretch += 1;
@@ -188,12 +185,8 @@ impl SampleWriter<'_> {
     }
 }
 
-/// Return one round of each form that a stencil lacks; `None` for too many.
-fn lacking<'a>(
-    rounds: &'a [Unit],
-    stencil: Option<&dyn KnownForms>,
-    part: usize,
-) -> Option<Vec<&'a Unit>> {
+/// Return one round of each of the first forms that a stencil lacks.
+fn lacking<'a>(rounds: &'a [Unit], stencil: Option<&dyn KnownForms>, part: usize) -> Vec<&'a Unit> {
     let mut lacking: Vec<&Unit> = Vec::new();
     let mut last: Option<&Unit> = None;
     for round in rounds {
@@ -204,21 +197,17 @@ fn lacking<'a>(
         last = Some(round);
         let is_known = stencil.is_some_and(|stencil| stencil.has_round(part, &round.form));
         if !is_known && !lacking.iter().any(|other| other.form == round.form) {
-            if lacking.len() == MOST_FORMS {
-                return None;
-            }
             lacking.push(round);
+            if lacking.len() == MOST_FORMS {
+                break;
+            }
         }
     }
-    Some(lacking)
+    lacking
 }
 
 /// Return the rounds of a part that a sample has: a stencil is cut around them, so that there is at least one.
-fn sampled<'a>(
-    rounds: &'a [Unit],
-    stencil: Option<&dyn KnownForms>,
-    part: usize,
-) -> Option<Vec<&'a Unit>> {
-    let lacking = lacking(rounds, stencil, part)?;
-    if lacking.is_empty() { Some(rounds.first().into_iter().collect()) } else { Some(lacking) }
+fn sampled<'a>(rounds: &'a [Unit], stencil: Option<&dyn KnownForms>, part: usize) -> Vec<&'a Unit> {
+    let lacking = lacking(rounds, stencil, part);
+    if lacking.is_empty() { rounds.first().into_iter().collect() } else { lacking }
 }

@@ -39,7 +39,7 @@ fn translated(json: &str) -> Option<String> {
     let sample = outline.sample(json, None, MARK)?;
     let stencil = Stencil::learn(&outline, None, &rules(&sample.body), MARK)?;
     assert!(outline.is_covered(&stencil));
-    stencil.fill(&outline, json)
+    stencil.fill(&outline, json).map(|(json, _)| json)
 }
 
 fn request(turns: &[&str]) -> String {
@@ -93,7 +93,7 @@ fn a_stencil_learns_the_forms_that_it_lacks() {
     let sample = more.sample(&second, known, MARK).unwrap();
     let both = Stencil::learn(&more, Some(&stencil), &rules(&sample.body), MARK).unwrap();
     for (outline, json) in [(&outline, &first), (&more, &second)] {
-        assert_eq!(both.fill(outline, json).unwrap(), rules(json));
+        assert_eq!(both.fill(outline, json).unwrap().0, rules(json));
     }
 }
 
@@ -215,4 +215,30 @@ proptest! {
             prop_assert_eq!(made, rules(&broken));
         }
     }
+}
+
+#[test]
+fn opaque_state_differs_in_ids_and_long_strings_alone() {
+    let rows = Rows::from_json(
+        r#"{"history":"turns","rows":[
+            {"speaker":"user","item":{"who":"user","says":"$text"}},
+            {"speaker":"assistant","item":{"who":"$same","says":"$text","state":"$state"}}]}"#,
+    )
+    .unwrap();
+    let state = r#"{"id":"a","kind":"x","data":["0123456789012345678901234567890123456789",1]}"#;
+    let forms = |who: &str, state: &str| {
+        let said = format!("{{\"who\":\"{who}\",\"says\":\"I look.\",\"state\":{state}}}");
+        let json = request(&[ASKED, &said, ASKED, &said, ASKED]);
+        let outline = Outline::read(&json, &rows).unwrap();
+        outline.forms().concat().concat()
+    };
+    let known = forms("model", state);
+    assert_eq!(
+        known,
+        forms("model", &state.replace("\"a\"", "\"another\"").replace("0123", "3210"))
+    );
+    for (word, other) in [("\"x\"", "\"y\""), (",1", ",2"), ("\"data\"", "\"date\"")] {
+        assert_ne!(known, forms("model", &state.replace(word, other)), "{word}");
+    }
+    assert_ne!(known, forms("other", state));
 }

@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, Generic, TypeAlias, TypeVar
 from uuid import UUID, uuid5
 
+from deltafold.contract.living import Living
 from deltafold.conversation.history.agreement import agrees_with, own_message
 from deltafold.conversation.history.context_messages import (
     ContextMessage,
@@ -351,7 +352,9 @@ def aligned_messages(context: Iterable[ContextMessage]) -> Iterator[Message | No
     """Yield the message of each item of a context, None where nothing is shown."""
     open_calls: Sequence[ToolCallRequest] = ()
     for place, said in enumerate(context):
-        made = _message(said, open_calls)
+        made_before = _made_of(said)
+        known = None if made_before is None else made_before[0].get(made_before[1])
+        made = known or _message(said, open_calls)
         # The classes are tested first: a test of a protocol costs as much as a projection.
         if isinstance(said, ModelOutputEntry) or (
             not isinstance(said, _OWN) and isinstance(said, ModelOutputMessage)
@@ -361,14 +364,41 @@ def aligned_messages(context: Iterable[ContextMessage]) -> Iterator[Message | No
             results = [part for part in made.parts if isinstance(part, ToolResultPart)]
             answered = {part.tool_call_id for part in results}
             open_calls = [call for call in open_calls if call.tool_call_id not in answered]
-        if made is not None and not _is_kept(said, made):
+        if made is not None and known is None and not _is_kept(said, made):
             entry = _entry_of(said)
             made.timestamp = said.timestamp
             if entry is None:
                 made.id = uuid5(_NAMESPACE, f"{said.timestamp.isoformat()} {place} {said.role}")
             else:
                 made.id, made.run_id = entry.id, entry.run_id
+        if made is not None and made_before is not None:
+            made_before[0][made_before[1]] = made
         yield made
+
+
+_MADE: Final = Living[dict[tuple[object, ...], Message]]()
+"""Messages of entries that live, by what is shown of them, for readers alone."""
+
+
+def _made_of(
+    said: ContextMessage,
+) -> tuple[dict[tuple[object, ...], Message], tuple[object, ...]] | None:
+    """Return the messages of an entry and what is shown of it, None if it depends on others."""
+    entry: HistoryEntry
+    shows: tuple[object, ...] = ()
+    if isinstance(said, ModelOutputEntry):
+        entry = said
+    elif isinstance(said, ShownInput) or (
+        isinstance(said, ShownResults) and said.entry.execute_error is None
+    ):
+        entry, shows = said.entry, (said.detail, said.has_screen)
+    else:
+        return None
+    made = _MADE.find(entry)
+    if made is None:
+        made = dict[tuple[object, ...], Message]()
+        _MADE.keep(entry, made)
+    return made, shows
 
 
 def live_screen_of(entry: HistoryEntry) -> str | None:

@@ -58,6 +58,7 @@ __all__ = [
     "EventFramer",
     "Fold",
     "JsonDefect",
+    "KeptMessages",
     "LazyDict",
     "LazyField",
     "Limits",
@@ -525,6 +526,7 @@ class RequestRows:
 
 @final
 class RequestStencil:
+    def lacking(self, other: RequestStencil, /) -> list[bytes] | None: ...
     def __len__(self) -> int: ...
 
 @final
@@ -550,7 +552,17 @@ class RequestOutline:
     def learn(
         self, known: RequestStencil | None, translated: bytes, mark: str, /
     ) -> RequestStencil | None: ...
-    def filled(self, stencil: RequestStencil, /) -> bytes | None: ...
+    def round_starts(self) -> list[int]: ...
+    def filled(self, stencil: RequestStencil, /) -> tuple[bytes, int, int] | None: ...
+
+@final
+class KeptMessages:
+    def __new__(cls) -> Self: ...
+    def are_in(self, count: int, messages: list[Message], start: int, /) -> bool: ...
+    def has_calls(self, count: int, ids: list[str], /) -> bool: ...
+    def with_more(
+        self, count: int, messages: list[Message], start: int, stop: int, /
+    ) -> KeptMessages | None: ...
 
 @final
 class Cursor:

@@ -34,7 +34,7 @@ def test_the_workspace_has_no_cycle() -> None:
 
 @pytest.mark.parametrize(
     ("crate", "rooms", "floors", "arrows"),
-    [("rust/core/src", 17, 10, 55), ("rust/bindings/src", 8, 5, 16)],
+    [("rust/core/src", 17, 10, 55), ("rust/bindings/src", 8, 5, 17)],
 )
 def test_the_rooms_of_a_crate_stay_few(crate: str, rooms: int, floors: int, arrows: int) -> None:
     graph = rust_cycles.top_level(rust_cycles.Crate(rust_cycles.ROOT / crate).graph())

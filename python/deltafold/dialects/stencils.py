@@ -39,6 +39,9 @@ _MOST: Final = 256
 _MOST_BYTES: Final = 16 << 20
 """Stencils that are kept at once."""
 
+_MOST_SAMPLES: Final = 16
+"""Samples of one request; each has the rounds of some further forms."""
+
 _PLACE: Final = re.compile(r"(?<=\[)\d+(?=\])")
 """The number of a message in its place, with which notes of parsers begin."""
 
@@ -210,7 +213,7 @@ _Size: TypeAlias = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept(Generic[T]):
+class KeptStencil(Generic[T]):
     """A stencil, with what else the rules have returned.
 
     Attributes:
@@ -231,6 +234,11 @@ class _Kept(Generic[T]):
         default_factory=dict[tuple[_Gap, bytes], tuple[_PlacedNote, ...]]
     )
 
+    @property
+    def notes_are_placed(self) -> bool:
+        """Whether a note is about a message."""
+        return any(isinstance(one, _Gap) or one[1] != _NOWHERE for one in self.notes)
+
 
 class Stencils(Generic[T]):
     """The stencils of recent requests, for any number of threads.
@@ -242,7 +250,7 @@ class Stencils(Generic[T]):
     """
 
     def __init__(self) -> None:
-        self._recent: Recent[_Kept[T]] = Recent(_MOST, _MOST_BYTES)
+        self._recent: Recent[KeptStencil[T]] = Recent(_MOST, _MOST_BYTES)
         self.written = 0
 
     def translated(
@@ -280,23 +288,47 @@ class Stencils(Generic[T]):
 
         Arguments are those of `translated`.
         """
+        kept = self.found(outline, settings, rules, accepts)
+        filled = None if kept is None else self.fill(outline, kept)
+        if kept is None or filled is None:
+            return None
+        return Translated(filled[0], _notes(kept, outline), cast("T", kept.facts))
+
+    def found(
+        self,
+        outline: RequestOutline,
+        settings: Hashable,
+        rules: Callable[[bytes], Ruled[T]],
+        accepts: Accepts,
+    ) -> "KeptStencil[T] | None":
+        """Return the stencil of a request by its outline, None if none stands for it.
+
+        Arguments are those of `translated`.
+        """
         ids, names = outline.identifiers()
         if not accepts(ids, names):
             return None
         key = (settings, outline.key)
         kept = self._recent.find(key)
-        if kept is None or (kept.stencil is not None and not outline.is_covered(kept.stencil)):
+        for _ in range(_MOST_SAMPLES):
+            if kept is not None and (kept.stencil is None or outline.is_covered(kept.stencil)):
+                break
             kept = _learned(outline, kept, rules)
             if outline.is_whole or kept.stencil is None:
                 size = len(outline.key) + (0 if kept.stencil is None else len(kept.stencil))
                 self._recent.keep(key, kept, size)
-        if kept.stencil is None or not kept.own_names.isdisjoint(names):
-            return None
-        content = outline.filled(kept.stencil)
-        if content is None:
-            return None
-        self.written += outline.written
-        return Translated(content, _notes(kept, outline), cast("T", kept.facts))
+        is_known = (
+            kept is not None and kept.stencil is not None and kept.own_names.isdisjoint(names)
+        )
+        return kept if is_known else None
+
+    def fill(
+        self, outline: RequestOutline, kept: "KeptStencil[T]"
+    ) -> tuple[bytes, int, int] | None:
+        """Return what a stencil makes of a request, as `RequestOutline.filled` does."""
+        filled = None if kept.stencil is None else outline.filled(kept.stencil)
+        self.written += 0 if filled is None else outline.written
+        return filled
 
     def __len__(self) -> int:
         return len(self._recent)
@@ -308,26 +340,26 @@ class Stencils(Generic[T]):
 
 
 def _learned(
-    outline: RequestOutline, known: _Kept[T] | None, rules: Callable[[bytes], Ruled[T]]
-) -> _Kept[T]:
+    outline: RequestOutline, known: KeptStencil[T] | None, rules: Callable[[bytes], Ruled[T]]
+) -> KeptStencil[T]:
     """Return the stencil that follows from a sample, without one if none does."""
     mark = new_mark()
     stencil = None if known is None else known.stencil
     sample = outline.sample(stencil, mark)
     if sample is None:
-        return _Kept(None)
+        return KeptStencil(None)
     body, items, units = sample
     try:
         ruled = rules(body)
         made = outline.learn(stencil, ruled.translated.content, mark)
         if made is None or ruled.depends_on_turns or any(mark in name for name in ruled.renamed):
-            return _Kept(None)
+            return KeptStencil(None)
         found = _Sampled(ruled, items, units, mark)
         if not outline.is_whole:
             found.refuse_ids_of(outline)
         return found.kept(made, known)
     except Exception:  # noqa: BLE001 - the rules raise it again for the request itself
-        return _Kept(None)
+        return KeptStencil(None)
 
 
 class _Sampled(Generic[T]):
@@ -367,7 +399,7 @@ class _Sampled(Generic[T]):
                 if isinstance(part, ToolCallPart | ToolResultPart) and part.tool_call_id in ids:
                     raise _Unlike
 
-    def kept(self, stencil: RequestStencil, known: _Kept[T] | None) -> _Kept[T]:
+    def kept(self, stencil: RequestStencil, known: KeptStencil[T] | None) -> KeptStencil[T]:
         """Return what is kept of the sample, with what was known before.
 
         Raises:
@@ -397,12 +429,12 @@ class _Sampled(Generic[T]):
             before = (gap, form)
         facts, own_names = self._ruled.translated.facts, self._ruled.own_names
         if known is None or known.stencil is None:
-            return _Kept(stencil, facts, own_names, tuple(notes), sizes, of_rounds)
+            return KeptStencil(stencil, facts, own_names, tuple(notes), sizes, of_rounds)
         if _without_gaps(notes) != _without_gaps(known.notes):
             raise _Unlike
         if not {*_gaps(known.notes)} <= {*_gaps(notes)}:
             raise _Unlike
-        return _Kept(
+        return KeptStencil(
             stencil,
             facts,
             own_names,
@@ -460,9 +492,9 @@ def _texts(message: Message) -> Iterable[str]:
             yield part.tool_call_id
 
 
-def _notes(kept: _Kept[T], outline: RequestOutline) -> tuple[Object, ...]:
+def _notes(kept: KeptStencil[T], outline: RequestOutline) -> tuple[Object, ...]:
     """Return the notes about a request that a stencil writes."""
-    if all(not isinstance(one, _Gap) and one[1] == _NOWHERE for one in kept.notes):
+    if not kept.notes_are_placed:
         return tuple(dict(one[0]) for one in kept.notes if not isinstance(one, _Gap))
     stretches = outline.forms()
     made: list[Object] = []

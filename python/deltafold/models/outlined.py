@@ -9,20 +9,29 @@ when somebody looks at them.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, cast
 
-from deltafold.dialects import Dialect
+from deltafold._core import RequestOutline
+from deltafold.dialects import Dialect, message_rows
 from deltafold.dialects.settings import ModelConfig
 from deltafold.dialects.stencils import OutlinedMessages, Ruled, Stencils, Translated
-from deltafold.models.call_inputs import CallArguments
+from deltafold.message.messages import Message
+from deltafold.models.call_inputs import CallArguments, conversation_of
 from deltafold.models.json_body import encoded
+from deltafold.models.kept_rounds import KeptRounds, Learned
 from deltafold.models.prepared import WrittenCall
 
 STENCILS: Final = Stencils[WrittenCall]()
 """Calls of recent forms, of all Models."""
+
+ROUNDS: Final = KeptRounds()
+"""What recent calls have written of conversations that live."""
+
+_FEWEST: Final = 24
+"""Messages of a call below which its sample would not be much shorter."""
 
 
 class _Same:
@@ -91,18 +100,88 @@ def written_alike(
         row: the dialect of the Model.
         write: writes a call.
     """
-    messages = asked.messages
-    if (
-        not isinstance(messages, OutlinedMessages)
-        or asked.continue_from is not None
-        or asked.output is not None
-        or asked.system_prompt is not None
-        or asked.system_prompt_content is not None
-    ):
+    if asked.continue_from is not None or asked.output is not None:
         return None
+    messages = asked.messages
+    if isinstance(messages, OutlinedMessages):
+        settings = _settings(asked, config, messages.key)
+        has_system = asked.system_prompt is not None or asked.system_prompt_content is not None
+        if settings is None or has_system:
+            return None
+        rules = _Rules(asked, row, write, messages.read)
+        made = STENCILS.filled(messages.outline, settings, rules, row.keeps)
+        if made is None:
+            return None
+        content, notes, alike = made
+    elif isinstance(messages, list | tuple) and len(messages) >= _FEWEST:
+        said = cast("list[Message]", [*_system(asked), *messages])
+        settings = _settings(asked, config, None)
+        rules = _Rules(asked, row, write, _read(said))
+        found = None if settings is None else _kept(said, settings, rules, row)
+        if found is None:
+            return None
+        content, alike = found
+        messages, notes = said, [dict(note) for note in alike.notes]
+    else:
+        return None
+    body = JsonMembers(content, alike.body, row.history)
+    return replace(alike, body=body, messages=messages, notes=notes, content=content)
 
-    def rules(body: bytes) -> Ruled[WrittenCall]:
-        written = write(replace(asked, messages=list(messages.read(body))))
+
+def _settings(asked: CallArguments, config: ModelConfig, key: Hashable) -> Hashable | None:
+    """Return whatever a call depends on beside its messages, None if it cannot be compared."""
+    asks = (asked.repair, asked.strict, asked.streamed)
+    try:
+        given = repr((asked.params, asked.tool_choice, asked.notes))
+    except (RecursionError, ValueError):  # too deep, or an integer of too many digits
+        return None
+    return (_Same(config), _Equal(asked.tool_specs), given, asks, key)
+
+
+def _system(asked: CallArguments) -> Sequence[Message]:
+    return conversation_of((), asked.system_prompt, asked.system_prompt_content)
+
+
+def _read(said: Sequence[Message]) -> Callable[[bytes], Sequence[Message]]:
+    return lambda body: message_rows.messages_in(body, said.__getitem__)
+
+
+def _kept(
+    said: list[Message], settings: Hashable, rules: "_Rules", row: Dialect
+) -> tuple[bytes, WrittenCall] | None:
+    """Return the body of a call, and a call of its form."""
+    alike: WrittenCall | None = None
+
+    def learn(outline: RequestOutline) -> Learned | None:
+        nonlocal alike
+        found = STENCILS.found(outline, settings, rules, row.keeps)
+        if found is None or found.stencil is None or found.notes_are_placed:
+            return None
+        filled = STENCILS.fill(outline, found)
+        alike = found.facts
+        return None if filled is None else Learned(found.stencil, *filled)
+
+    content = ROUNDS.written(said, settings, learn)
+    return None if content is None or alike is None else (content, alike)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """Writes samples of the history of a call."""
+
+    asked: CallArguments
+    row: Dialect
+    write: Callable[[CallArguments], WrittenCall]
+    read: Callable[[bytes], Sequence[Message]]
+
+    def __call__(self, body: bytes) -> Ruled[WrittenCall]:
+        asked = replace(
+            self.asked,
+            messages=list(self.read(body)),
+            system_prompt=None,
+            system_prompt_content=None,
+        )
+        written = self.write(asked)
         content = encoded(written.body, written.sources)
         return Ruled(
             Translated(content, cast("Sequence[dict[str, object]]", written.notes), written),
@@ -110,15 +189,5 @@ def written_alike(
             (),
             "",
             depends_on_turns=not written.is_typical,
-            own_names=row.named_as_own(written.tools),
+            own_names=self.row.named_as_own(written.tools),
         )
-
-    given = (asked.params, asked.tool_choice, asked.notes)
-    asks = (asked.repair, asked.strict, asked.streamed)
-    settings = (_Same(config), messages.key, _Equal(asked.tool_specs), repr(given), asks)
-    made = STENCILS.filled(messages.outline, settings, rules, row.keeps)
-    if made is None:
-        return None
-    content, notes, alike = made
-    body = JsonMembers(content, alike.body, row.history)
-    return replace(alike, body=body, messages=messages, notes=notes, content=content)

@@ -53,6 +53,7 @@ fn add_classes(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<message::partial_json::JsonDefect>()?;
     module.add_class::<message::partial_json::PartialJson>()?;
     module.add_class::<message::snapshot::ToolCallBuffer>()?;
+    module.add_class::<requests::KeptMessages>()?;
     module.add_class::<requests::RequestOutline>()?;
     module.add_class::<requests::RequestRows>()?;
     module.add_class::<requests::RequestStencil>()?;

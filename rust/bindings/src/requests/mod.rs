@@ -4,12 +4,16 @@
 //!
 //! Law: reading and writing hold no lock and no interpreter, so that the streams of the process go on.
 
+mod kept_messages;
+
 use std::collections::HashMap;
 
 use deltafold::stencil::{KnownForms, Outline, Rows, Sample, Stencil};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+
+pub(crate) use kept_messages::KeptMessages;
 
 /// The plain messages of a protocol, as data.
 #[pyclass(module = "deltafold._core", frozen)]
@@ -133,19 +137,25 @@ impl RequestOutline {
         Some(RequestStencil { stencil })
     }
 
-    /// Return the translation of the request, None if the stencil lacks one of its forms.
+    /// Return the places of the messages that begin the rounds of a whole request; none if there is one round at most.
+    fn round_starts(&self) -> Vec<usize> {
+        self.outline.round_starts()
+    }
+
+    /// Return the translation of the request, None if the stencil lacks one of its forms; and the place in it of the rounds of the
+    /// first stretch, without its last round.
     #[pyo3(signature = (stencil, /))]
     fn filled<'py>(
         &self,
         py: Python<'py>,
         stencil: &RequestStencil,
-    ) -> Option<Bound<'py, PyBytes>> {
+    ) -> Option<(Bound<'py, PyBytes>, usize, usize)> {
         let body = self.body.bind(py).as_bytes();
-        let filled = py.detach(|| {
+        let (filled, rounds) = py.detach(|| {
             let json = std::str::from_utf8(body).ok()?;
             stencil.stencil.fill(&self.outline, json)
         })?;
-        Some(PyBytes::new(py, filled.as_bytes()))
+        Some((PyBytes::new(py, filled.as_bytes()), rounds.start, rounds.end))
     }
 }
 
@@ -155,6 +165,9 @@ impl RequestOutline {
     }
 }
 
+/// Number of the part of a whole request that has its rounds.
+const ROUNDS: usize = 1;
+
 /// A translation of a kind of requests, without their texts.
 #[pyclass(module = "deltafold._core", frozen)]
 pub(crate) struct RequestStencil {
@@ -163,6 +176,14 @@ pub(crate) struct RequestStencil {
 
 #[pymethods]
 impl RequestStencil {
+    /// Return the forms of rounds that `other`, of another whole request, writes and this one does not know; None if both know one
+    /// and write it in different ways.
+    #[pyo3(signature = (other, /))]
+    fn lacking<'py>(&self, py: Python<'py>, other: &Self) -> Option<Vec<Bound<'py, PyBytes>>> {
+        let forms = self.stencil.lacking(&other.stencil, ROUNDS)?;
+        Some(forms.into_iter().map(|form| PyBytes::new(py, form)).collect())
+    }
+
     /// Size in bytes, about.
     fn __len__(&self) -> usize {
         self.stencil.size()

@@ -1,0 +1,270 @@
+"""Kept rounds: what a conversation's last call has written of it serves the next call.
+
+In: the messages of a call, and a stencil of it.  Out: the body, of which the rounds that the last
+call had are copied.
+
+Laws: a message is looked at again where it was changed since, or its parts are other objects. What
+is kept lives as long as the message behind which the next call goes on. What a rule decides by the
+end of a conversation, its beginning, or a message that is not plain, is decided in each call: only
+rounds are kept, and a stencil that would write one of them in another way does not use them.
+"""
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final, NamedTuple, TypeAlias
+
+from deltafold._core import KeptMessages, RequestOutline, RequestStencil
+from deltafold.contract.living import Living
+from deltafold.dialects import message_rows
+from deltafold.message.messages import Message, Role
+
+_FAR: Final = 256
+"""Messages behind which the last call may have ended."""
+
+_MOST: Final = 4
+"""Models, or settings of one, whose rounds are kept for a conversation."""
+
+_EXAMPLES: Final = 12
+"""Rounds of further forms in one sample."""
+
+
+class Learned(NamedTuple):
+    """What a stencil makes of a conversation.
+
+    Attributes:
+        stencil: the stencil.
+        content: the body.
+        first: place of the first round in the body.
+        last: place of the last round.
+    """
+
+    stencil: RequestStencil
+    content: bytes
+    first: int
+    last: int
+
+
+Learn: TypeAlias = Callable[[RequestOutline], Learned | None]
+"""Finds or makes the stencil of a conversation, and writes the conversation with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Rounds:
+    """The rounds of a conversation that a call has written.
+
+    Attributes:
+        messages: their messages.
+        count: number of these.
+        stencil: what has written them.
+        examples: for each form that a round has, the messages of one, counted from the first.
+        content: the body of the call.
+        first: place of the rounds in it.
+        last: place behind them.
+    """
+
+    messages: KeptMessages
+    count: int
+    stencil: RequestStencil
+    examples: Mapping[bytes, range]
+    content: bytes
+    first: int
+    last: int
+
+
+class _Refused(NamedTuple):
+    """A conversation that no stencil writes.
+
+    Attributes:
+        again: number of messages with which it is tried again.
+    """
+
+    again: int
+
+
+class KeptRounds:
+    """The rounds that recent calls of live conversations have written."""
+
+    def __init__(self) -> None:
+        # By the message behind which a conversation goes on, and by its settings. What is kept has
+        # the parts of the message, and not the message itself, which would live for ever.
+        self._behind = Living[dict[Hashable, _Rounds | _Refused]]()
+
+    def __len__(self) -> int:
+        return len(self._behind)
+
+    def written(self, messages: list[Message], settings: Hashable, learn: Learn) -> bytes | None:
+        """Return the body of a call, None if all of it has to be written.
+
+        Args:
+            messages: the conversation.
+            settings: whatever a stencil depends on beside it.
+            learn: finds the stencil.
+        """
+        if messages[-1].role is Role.ASSISTANT:  # rules treat an answer at the end in their own way
+            return None
+        place, known = self._find(messages, settings)
+        if isinstance(known, _Rounds):
+            written = self._continued(messages, place + 1 - known.count, known, settings, learn)
+            if written is not None:
+                return written
+        elif known is not None and len(messages) < known.again:
+            self._put(messages[-1], settings, known)
+            return None
+        written = self._begun(messages, settings, learn)
+        if written is None:
+            self._put(messages[-1], settings, _Refused(2 * len(messages)))
+        return written
+
+    def _find(
+        self, messages: list[Message], settings: Hashable
+    ) -> tuple[int, "_Rounds | _Refused | None"]:
+        """Return the place of the message behind which something is known, and what."""
+        for place in range(len(messages) - 1, max(-1, len(messages) - 1 - _FAR), -1):
+            known = (self._behind.find(messages[place]) or {}).get(settings)
+            if known is None:
+                continue
+            if isinstance(known, _Refused):
+                return place, known
+            start = place + 1 - known.count
+            if start > 0 and known.messages.are_in(known.count, messages, start):
+                return place, known
+        return 0, None
+
+    def _begun(self, messages: list[Message], settings: Hashable, learn: Learn) -> bytes | None:
+        """Return the body of a call of which nothing is kept, None if no stencil writes it."""
+        outlined = _outlined(messages)
+        made = None if outlined is None else learn(outlined[0])
+        if outlined is None or made is None:
+            return None
+        outline, starts = outlined
+        empty = _Rounds(KeptMessages(), 0, made.stencil, {}, b"", 0, 0)
+        added = _Added(made, starts, outline)
+        self._keep(messages, settings, empty, added, made.content)
+        return made.content
+
+    def _continued(
+        self,
+        messages: list[Message],
+        start: int,
+        rounds: _Rounds,
+        settings: Hashable,
+        learn: Learn,
+    ) -> bytes | None:
+        """Return the body of a call that goes on behind kept rounds, None if they do not serve."""
+        rest = [*messages[:start], *messages[start + rounds.count :]]
+        outlined = _outlined(rest)
+        if outlined is None:
+            return None
+        outline, starts = outlined
+        made = learn(outline) if starts[0] == start else None
+        # A call with the id of one before it is paired by the rules.
+        if made is None or rounds.messages.has_calls(rounds.count, outline.identifiers()[0]):
+            return None
+        lacking = made.stencil.lacking(rounds.stencil)
+        while lacking:
+            examples = [
+                message
+                for form in lacking[:_EXAMPLES]
+                for message in _example(messages, start, rounds, form)
+            ]
+            other = _outlined([*rest[:start], *examples, *rest[start:]])
+            learned = None if other is None else learn(other[0])
+            if learned is None or learned.stencil is made.stencil:
+                return None
+            made = made._replace(stencil=learned.stencil)
+            lacking = made.stencil.lacking(rounds.stencil)
+        if lacking is None:
+            return None
+        before = memoryview(rounds.content)[rounds.first : rounds.last]
+        content = b"".join((made.content[: made.first], before, made.content[made.first :]))
+        added = _Added(made, [one + rounds.count for one in starts], outline)
+        self._keep(messages, settings, rounds, added, content)
+        return content
+
+    def _keep(
+        self,
+        messages: list[Message],
+        settings: Hashable,
+        before: _Rounds,
+        added: "_Added",
+        content: bytes,
+    ) -> None:
+        """Keep rounds and those that were added to them, behind the last one."""
+        begin, end = added.starts[0], added.starts[-2]
+        start = begin - before.count
+        if begin == end:
+            return
+        more = before.messages.with_more(before.count, messages, begin, end)
+        if more is None:
+            return
+        first, last = added.made.first, added.made.last + before.last - before.first
+        examples = {**added.examples(start), **before.examples}
+        rounds = _Rounds(more, end - start, added.made.stencil, examples, content, first, last)
+        if before.count:
+            former = self._behind.find(messages[begin - 1])
+            if former is not None and former.get(settings) is before:
+                former.pop(settings, None)
+            if not former:
+                self._behind.drop(messages[begin - 1])
+        self._put(messages[end - 1], settings, rounds)
+
+    def _put(self, message: Message, settings: Hashable, known: "_Rounds | _Refused") -> None:
+        behind = self._behind.find(message)
+        if behind is None:
+            behind = dict[Hashable, _Rounds | _Refused]()
+            self._behind.keep(message, behind)
+        behind.pop(settings, None)
+        while len(behind) >= _MOST:
+            behind.pop(next(iter(behind)), None)
+        behind[settings] = known
+
+
+class _Added(NamedTuple):
+    """Rounds that a call has written.
+
+    Attributes:
+        made: what was made of them.
+        starts: places of the messages that begin them, and the round behind them.
+        outline: their outline.
+    """
+
+    made: Learned
+    starts: Sequence[int]
+    outline: RequestOutline
+
+    def examples(self, start: int) -> dict[bytes, range]:
+        """Return the messages of one round of each form, counted from `start`."""
+        spans = pairwise(self.starts)
+        return {
+            form: range(begin - start, end - start)
+            for form, (begin, end) in zip(self.outline.forms()[0], spans, strict=True)
+        }
+
+
+def _example(
+    messages: Sequence[Message], start: int, rounds: _Rounds, form: bytes
+) -> Sequence[Message]:
+    place = rounds.examples.get(form)
+    return () if place is None else messages[start + place.start : start + place.stop]
+
+
+def _outlined(messages: Sequence[Message]) -> tuple[RequestOutline, list[int]] | None:
+    """Return the outline of messages that are all plain, and the places where rounds begin."""
+    written: list[str] = []
+    try:
+        for message in messages:
+            plain = message_rows.json_of(message)
+            if plain is None:
+                return None
+            written.append(plain)
+        body = message_rows.request_of(written)
+    except (RecursionError, TypeError, ValueError):  # JSON cannot hold a value: the rules name it
+        return None
+    outline = RequestOutline.read(body, message_rows.plain_rows())
+    starts = outline.round_starts() if outline is not None and outline.is_whole else []
+    rounds = written[starts[0] : starts[-1]] if starts else ()
+    if outline is None or not rounds:
+        return None
+    has_marks = any(mark in one for mark in message_rows.CACHE_MARKS for one in rounds)
+    return None if has_marks else (outline, starts)

@@ -1,0 +1,282 @@
+"""Conversations that grow: what the last call has written of one serves the next call.
+
+In: a conversation, call by call.  Out: the bodies of the requests.
+
+Laws: each body is the one that the rules write. How many messages are looked at again does not
+depend on the length of the conversation.
+"""
+
+import asyncio
+import gc
+import json
+import random
+from collections import Counter
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import httpx2
+import pytest
+
+import deltafold
+from agent_requests import CLIENTS, Session, request_of
+from any_name import AnyName
+from deltafold import ImagePart, Message, ModelError, TextPart
+from deltafold.dialects import message_rows
+from deltafold.message.messages import Meta, Role, ToolCallPart
+from deltafold.models import base, outlined
+from deltafold.models.kept_rounds import KeptRounds
+from samples import sampled
+
+MODELS: Final[dict[str, dict[str, Any]]] = {
+    "anthropic/claude-sonnet-5-5": {"cache_config": {"strategy": "auto"}},
+    "openai/gpt-5.6-terra": {},
+    "google/gemini-3-pro": {},
+    "deepseek/deepseek-reasoner": {},
+    "openrouter/anthropic/claude-sonnet-5-5": {},
+    "bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0": {},
+    "mistral/mistral-large-latest": {},
+    "ollama/qwen3": {},
+    "cohere/command-a-03-2025": {},
+}
+
+
+@pytest.fixture(autouse=True)
+def rounds(monkeypatch: pytest.MonkeyPatch) -> KeptRounds:
+    """Return what is kept in the test alone."""
+    own = KeptRounds()
+    monkeypatch.setattr(outlined, "ROUNDS", own)
+    return own
+
+
+class Provider:
+    """A Model whose provider keeps the bodies that it gets, and refuses each."""
+
+    def __init__(self, name: str, **settings: Any) -> None:  # noqa: ANN401 - of any model
+        self.bodies: list[Any] = []
+        self.notes: list[Any] = []
+        client = httpx2.AsyncClient(transport=httpx2.MockTransport(self._refuse))
+        self.model: Any = deltafold.load_model(name, client=client, api_key="k", **settings)
+
+    def _refuse(self, request: httpx2.Request) -> httpx2.Response:
+        self.bodies.append(json.loads(request.content))
+        return httpx2.Response(400, json={"error": {"message": "no"}})
+
+    def sent(self, messages: object, *arguments: object, **options: object) -> Any:  # noqa: ANN401 - JSON
+        """Return the body and the warnings of a call, or its error."""
+
+        async def call() -> list[Any]:
+            async with self.model.stream(messages, *arguments, **options) as stream:
+                async for _ in stream:
+                    pass
+            return []
+
+        try:
+            asyncio.run(call())
+        except ModelError as error:
+            warnings = [] if error.partial_message is None else error.partial_message.meta.warnings
+            return json.dumps(self.bodies.pop()), warnings
+        except Exception as error:  # noqa: BLE001 - any error has to be the same
+            return f"{type(error).__name__}: {error}"
+
+
+@contextmanager
+def rules_alone() -> Generator[None]:
+    def none(*_: object) -> None:
+        return None
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(base, "written_alike", none)
+        yield
+
+
+@contextmanager
+def counted() -> Generator[Counter[str]]:
+    """Count the messages that are looked at."""
+    count: Counter[str] = Counter()
+    read = message_rows.json_of
+
+    def json_of(message: Message) -> str | None:
+        count["messages"] += 1
+        return read(message)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(message_rows, "json_of", json_of)
+        yield count
+
+
+def conversation(client: AnyName, number: int, *, faulty: bool = False, model_id: str = "") -> Any:  # noqa: ANN401 - of any client
+    """Return the messages and the tools of a session."""
+    body = json.loads(request_of(number, client, faulty=faulty))
+    if model_id:
+        body["model"] = model_id
+    parsed = deltafold.parse_request(body, client)
+    return list(parsed.messages), parsed.tools
+
+
+def ends(messages: list[Message]) -> list[int]:
+    """Return the lengths with which an agent sends the messages."""
+    return [
+        number
+        for number in range(1, len(messages))
+        if messages[number - 1].role is not Role.ASSISTANT
+        and messages[number].role is not Role.TOOL
+    ] + [len(messages)]
+
+
+@sampled(9)
+@pytest.mark.parametrize("faulty", [False, True], ids=["whole", "faulty"])
+@pytest.mark.parametrize("name", MODELS)
+def test_each_call_is_what_the_rules_write(name: str, every: int, *, faulty: bool) -> None:
+    provider = Provider(name, **MODELS[name])
+    for seed in range(0, 27, every):
+        client: Any = [*CLIENTS][seed // every % 3] if every > 1 else [*CLIENTS][seed % 3]
+        own = provider.model.model_id if client == provider.model.dialect else ""
+        try:
+            messages, tools = conversation(client, seed, faulty=faulty, model_id=own)
+        except ValueError:
+            continue
+        chosen = random.Random(seed)  # noqa: S311 - no secret
+        for length in ends(messages)[::2]:
+            said = messages[:length]
+            if chosen.random() < 0.2:
+                said.append(Message.user(f"A reminder: {length}"))
+            system = {"system_prompt": f"Be brief: {length}"} if chosen.random() < 0.3 else {}
+            options: Any = {"repair": chosen.choice(("none", "auto")), **system}
+            made = provider.sent(said, tools, **options)
+            with rules_alone():
+                assert made == provider.sent(said, tools, **options), (client, seed, length)
+
+
+def grown(turns: int = 40) -> tuple[list[Message], Any]:
+    parsed = deltafold.parse_request(CLIENTS["openai-chat"][0](Session(8), turns), "openai-chat")
+    messages = list(parsed.messages)
+    return messages[: ends(messages)[-2]], parsed.tools
+
+
+def test_a_call_looks_at_what_is_new(rounds: KeptRounds) -> None:
+    provider = Provider("anthropic/claude-sonnet-5-5")
+    messages, tools = grown(200)
+    looked_at: list[int] = []
+    for length in ends(messages):
+        with counted() as count:
+            provider.sent(messages[:length], tools)
+        looked_at.append(count["messages"])
+    assert len(rounds) == 1
+    # Further ends of a conversation, and further rounds, are learned from examples.
+    assert sorted(looked_at[60:])[len(looked_at[60:]) // 2] < 20
+    for text in ("More.", "Once more.", "And again."):
+        messages += [Message.assistant("It is so."), Message.user(text)]
+        with counted() as count:
+            provider.sent(messages, tools)
+        last = count["messages"]
+    assert last < 12
+
+
+PICTURE: Final = ImagePart(mime_type="image/png", data="AA==")
+
+CHANGES: Final[dict[str, Callable[[list[Message], int], object]]] = {
+    "a part is added": lambda said, at: said[at].parts.append(TextPart(text="More.")),
+    "parts are replaced": lambda said, at: setattr(said[at], "parts", [TextPart(text="Other.")]),
+    "a part is replaced": lambda said, at: said[at].parts.__setitem__(0, TextPart(text="Other.")),
+    "all parts are removed": lambda said, at: said[at].parts.clear(),
+    "another role": lambda said, at: setattr(said[at], "role", Role.USER),
+    "an answer has failed": lambda said, at: setattr(said[at].meta, "is_api_error_message", True),
+    "an answer of another model": lambda said, at: setattr(said[at].meta, "model_id", "gpt-4"),
+    "other metadata": lambda said, at: setattr(said[at], "meta", Meta()),
+    "a message is replaced": lambda said, at: said.__setitem__(at, Message.assistant("Other.")),
+    "an equal message": lambda said, at: said.__setitem__(at, said[at].model_copy(deep=True)),
+    "a message is left out": lambda said, at: said.pop(at),
+    "a message is inserted": lambda said, at: said.insert(at, Message.user("Wait.")),
+    "a picture": lambda said, at: said[at - 1].parts.append(
+        ImagePart(mime_type="image/png", data="AA==")
+    ),
+    "the beginning": lambda said, _: said.__setitem__(0, Message.system("Be brief.")),
+    "an earlier beginning": lambda said, _: said.insert(0, Message.user("Hello.")),
+    "no beginning": lambda said, _: said.pop(0),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("name", ["anthropic/claude-sonnet-5-5", "openai/gpt-5.6-terra"])
+def test_a_change_of_what_was_sent_is_seen(name: str, change: str) -> None:
+    provider = Provider(name)
+    messages, tools = grown()
+    place = next(i for i in range(20, 40) if messages[i].role is Role.ASSISTANT)
+    said = [*messages]
+    provider.sent(said, tools)
+    CHANGES[change](said, place)
+    said += [Message.assistant("Yes."), Message.user("Go on.")]
+    made = provider.sent(said, tools)
+    with rules_alone():
+        assert made == provider.sent(said, tools)
+
+
+def test_calls_with_an_id_of_a_call_before_are_paired_by_the_rules() -> None:
+    provider = Provider("anthropic/claude-sonnet-5-5")
+    messages, tools = grown()
+    provider.sent(messages, tools)
+    used = next(part for one in messages for part in one.parts if isinstance(part, ToolCallPart))
+    again = Message.assistant(TextPart(text="Again."), used)
+    messages += [again, Message.tool_result(used.tool_call_id, "once more")]
+    made = provider.sent(messages, tools)
+    with rules_alone():
+        assert made == provider.sent(messages, tools)
+
+
+def test_branches_models_and_settings_have_rounds_of_their_own() -> None:
+    first = Provider("anthropic/claude-sonnet-5-5")
+    second = Provider("openai/gpt-5.6-terra")
+    messages, tools = grown()
+    branches = [[*messages], [*messages], [*messages]]
+    for number in range(4):
+        for place, said in enumerate(branches):
+            said += [Message.assistant(f"Answer {number} {place}"), Message.user("Go on.")]
+            for provider in (first, second):
+                for options in ({}, {"temperature": 0.5}, {"tool_choice": "none"}):
+                    made = provider.sent(said, tools, **options)
+                    with rules_alone():
+                        assert made == provider.sent(said, tools, **options)
+    other = first.sent(branches[0], tools[:1])
+    with rules_alone():
+        assert other == first.sent(branches[0], tools[:1])
+
+
+def test_what_is_kept_goes_with_the_conversation(rounds: KeptRounds) -> None:
+    provider = Provider("anthropic/claude-sonnet-5-5")
+    messages, tools = grown()
+    for _ in range(3):
+        messages += [Message.assistant("Yes."), Message.user("Go on.")]
+        provider.sent(messages, tools)
+    assert len(rounds) == 1
+    provider.sent([Message.user("Hi")])
+    del messages
+    gc.collect()
+    assert len(rounds) == 0
+
+
+def test_threads_may_share_a_conversation() -> None:
+    messages, tools = grown()
+    with rules_alone():
+        wanted = Provider("anthropic/claude-sonnet-5-5").sent(messages, tools)
+
+    async def call() -> list[Any]:
+        def one(_: int) -> Any:  # noqa: ANN401 - JSON
+            return Provider("anthropic/claude-sonnet-5-5").sent(messages, tools)
+
+        return await asyncio.gather(*(asyncio.to_thread(one, number) for number in range(8)))
+
+    assert all(made == wanted for made in asyncio.run(call()))
+
+
+def test_a_conversation_that_no_stencil_writes_is_not_tried_each_time() -> None:
+    provider = Provider("anthropic/claude-sonnet-5-5")
+    messages, tools = grown()
+    messages[1].parts.append(PICTURE)
+    looked_at = 0
+    for _ in range(6):
+        messages += [Message.assistant("Yes."), Message.user("Go on.")]
+        with counted() as count:
+            provider.sent(messages, tools)
+        looked_at += count["messages"]
+    assert looked_at <= 3

@@ -31,7 +31,7 @@ from deltafold.inspector import first_difference, inspect_recording, make_page
 from deltafold.streams import excerpts
 from deltafold.testing import Recording
 
-RECORDINGS: Final = ROOT / "python" / "deltafold" / "demo" / "recordings"
+RECORDINGS: Final = ROOT / "python" / "deltafold" / "cli" / "demo" / "recordings"
 NOTEBOOK: Final = (
     "<style>body{font:14px sans-serif;margin:16px;max-width:900px}"
     "pre{font:12px/1.5 'DejaVu Sans Mono',monospace;margin:.4em 0;white-space:pre-wrap}"

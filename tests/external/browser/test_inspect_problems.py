@@ -95,7 +95,7 @@ def test_two_recordings_open_at_their_first_difference(shown: Shown) -> None:
     ("dialect", "name", "told"),
     [
         ("anthropic-messages", "cut-mid-args", ["✕ connection_lost", "✂\ufe0e cut call"]),
-        ("anthropic-messages", "call-not-json", ["≠ unusable call"]),
+        ("anthropic-messages", "call-not-json", ["? unusable call"]),
         ("openai-responses", "refusal", ["⊘ refusal"]),
         ("openai-chat", "invalid-utf8", ["▲ warning"]),
     ],

@@ -15,7 +15,7 @@ const MARKS = {
   error: ["✕", "error"],
   refusal: ["⊘", "refusal"],
   cut: ["✂\ufe0e", "cut call"],
-  call: ["≠", "unusable call"],
+  call: ["?", "unusable call"],
   warning: ["▲", "warning"],
   pause: ["‖", "pause"],
   well: ["✓", "done"],

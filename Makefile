@@ -89,7 +89,7 @@ wheel: $(WHEEL) ## dist/*.whl, release build
 	@ls dist/*.whl
 
 clean: ## removes everything that was made
-	rm -rf .venv-*/ dist site target .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks tests/external/judges/ts/node_modules tests/external/clients/node_modules $(GO_JUDGES)
+	rm -rf .venv-*/ dist site target .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks tests/external/judges/ts/node_modules tests/external/clients/node_modules tests/external/browser/states $(GO_JUDGES)
 
 names-of-%:
 	@echo "make $* NAME=..."
@@ -133,7 +133,7 @@ check-judges: .venv-judges/installed $(NODE_MODULES) $(GO_JUDGES) ## the officia
 	tests/external/judges/ts/node_modules/.bin/tsc --project tests/external/judges/ts
 	PYTHONPATH=tests/support .venv-judges/bin/python tests/external/judges/judges.py
 
-check-browser: .venv-browser/installed ## the page of `deltafold inspect` in a browser: content, keys, accessibility, times (needs chromium)
+check-browser: .venv-browser/installed ## the page of `deltafold inspect` in a browser: content, keys, accessibility, times, a picture of each state (needs chromium)
 	PYTHONPATH=tests/external/browser:tests/support .venv-browser/bin/python -m pytest -c tests/external/browser/pytest.ini --rootdir tests/external/browser tests/external/browser
 	PYTHONPATH=tests/external/browser .venv-browser/bin/python tests/external/browser/measure.py
 

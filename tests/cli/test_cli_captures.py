@@ -11,6 +11,7 @@ import pytest
 from capture_forms import EXACT, LINES, SECRET, URL, below_head, har_entry, har_of
 from deltafold import Message
 from deltafold.cli import main
+from deltafold.inspector import read_page
 from deltafold.testing import answer
 
 CHAT: Final = "openai-chat"
@@ -53,8 +54,8 @@ def inspect(path: Path, capsys: pytest.CaptureFixture[str]) -> tuple[str, bool]:
     assert (code, SECRET in capsys.readouterr().err) == (0, False)
     text = page.read_text()
     assert SECRET not in text
-    is_whole = "connection_lost" not in text and '"warning"' not in text
-    return ("Hello world." if "world." in text else "Hello "), is_whole
+    (inspection,) = read_page(text)
+    return ("Hello world." if "world." in text else "Hello "), inspection.notes == []
 
 
 def transcode(path: Path, capsys: pytest.CaptureFixture[str]) -> tuple[str, bool]:

@@ -3,14 +3,15 @@
 In: a recording and its dialect.  Out: `Inspection`, whose fields are JSON values.
 
 Laws: each event is fed alone, so that its deltas are known; the deltas are those of a stream of the
-same body. Events are those of the decoder's own framing, and together they are the whole body. The
-end of the body is an event of its own, because it can give deltas. The same recording gives the
+same body. Warnings, error, finish reason, counts and the calls that may run are those of the fold
+of the body. Events are those of the decoder's own framing, and together they are the whole body.
+The end of the body is an event of its own, because it can give deltas. The same recording gives the
 same inspection.
 """
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from itertools import accumulate
 from typing import Final, Literal, Self, TypeAlias
@@ -29,6 +30,8 @@ from deltafold.contract.foreign_text import well_formed
 from deltafold.contract.kinds import DeltaKind
 from deltafold.contract.names import ProtocolName
 from deltafold.dialects import DIALECTS
+from deltafold.inspector.answer import Answer, answer_of
+from deltafold.inspector.frames import ShownFrame, frame_of
 from deltafold.message.cost import cost_of
 from deltafold.streams.core import NO_CALL, StreamCore
 from deltafold.testing.recording import Recording
@@ -41,13 +44,19 @@ Change: TypeAlias = tuple[list[str | int], Literal["set", "append"], object]
 ShownDelta: TypeAlias = tuple[int, str, Mapping[str, object], list[Change]]
 """A delta: the number of its event, its kind, its payload, and the changes of the arguments."""
 
-Note: TypeAlias = tuple[int, Literal["error", "warning"], str, str, int | None]
+Level: TypeAlias = Literal["error", "refusal", "call", "warning"]
+"""Kind of a problem: an error, a refused answer, a call that was cut off or that no tool can take,
+a warning."""
+
+Note: TypeAlias = tuple[int, Level, str, str, int | None]
 """A problem: the number of its event, its level, its code, its text, and its byte offset."""
 
 _MAX_EVENTS: Final = 200_000
 """Of a page: a browser's list ends at about 33 million pixels, and each event has its row."""
 
 _RUN: Final = "inspected"
+_LEVELS: Final[tuple[Level, ...]] = ("error", "refusal", "call", "warning")
+"""Order of the problems of one event."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +75,11 @@ class Inspection:
         seconds: when each event was whole, in seconds since the request; 0 without times.
         pieces: byte offset of the end of each piece of the body, and its time in seconds.
         deltas: the deltas in their order.
-        notes: errors and warnings, in the order of their events.
+        notes: problems, in the order of their events.
         cost: US dollars and the source of the amount, None if it is not known.
+        answer: what the fold of the recording says, None in a page of an older version.
+        frames: type and content of each event that is a binary frame, None for other events; empty
+            without a binary frame.
     """
 
     name: str
@@ -83,10 +95,15 @@ class Inspection:
     deltas: list[ShownDelta]
     notes: list[Note]
     cost: tuple[float, str] | None
+    # The two are younger than the others: pages without them are still read.
+    answer: Answer | None = None
+    frames: list[ShownFrame | None] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, object]:
-        """Return the fields as JSON values, without copying them."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        """Return the fields as JSON values, without copying the large ones."""
+        members = {one.name: getattr(self, one.name) for one in fields(self)}
+        members["answer"] = None if self.answer is None else asdict(self.answer)
+        return members
 
     @classmethod
     def from_dict(cls, members: Mapping[str, object]) -> Self:
@@ -128,7 +145,8 @@ class _Inspecting:
         self._deltas: list[ShownDelta] = []
         self._notes: list[Note] = []
         self._readers: dict[str, PartialJson] = {}
-        self._broken: set[str] = set()
+        self._ends_of_calls: dict[str, tuple[int, list[Change]]] = {}
+        self._last = 0
         self._model_id = ""
         self._core = StreamCore(dialect, None, {"run_id": _RUN, "clock": _no_time}, NO_CALL)
         self._starts = [0, *self._ends()]
@@ -141,6 +159,8 @@ class _Inspecting:
     def result(self, name: str) -> Inspection:
         """Decode, and return the inspection."""
         self._decode()
+        answer = self._answer()
+        frames = [frame_of(event) for event in self._events()]
         timed = self._recording.headers_after > 0 or any(time for _, time in self._pieces)
         cost = cost_of(self._core.assembler.usage, self._vendor, self._model_id)
         return Inspection(
@@ -155,8 +175,10 @@ class _Inspecting:
             seconds=list(self._seconds()),
             pieces=self._pieces if timed else [],
             deltas=self._deltas,
-            notes=sorted(self._notes, key=lambda note: note[0]),
+            notes=sorted(self._notes, key=lambda note: (note[0], _LEVELS.index(note[1]))),
             cost=None if cost.usd is None else (cost.usd, str(cost.source)),
+            answer=answer,
+            frames=frames if any(frames) else [],
         )
 
     @property
@@ -203,29 +225,16 @@ class _Inspecting:
 
     def _take(self, event: int, deltas: DeltaBatch) -> None:
         for delta in deltas:
-            payload = delta.payload
-            self._deltas.append((event, delta.kind.value, payload, self._changes(event, delta)))
+            payload, changes = delta.payload, self._changes(delta)
+            self._deltas.append((event, delta.kind.value, payload, changes))
+            self._last = event
+            if delta.tool_call_id is not None:
+                self._ends_of_calls[delta.tool_call_id] = event, changes
             # The end names the model that finished the answer, if it is another one.
             if delta.kind in {DeltaKind.START, DeltaKind.DONE}:
                 self._model_id = delta.model_id or self._model_id
-            if delta.kind is DeltaKind.ERROR:
-                text = delta.error_message or "no message"
-                self._notes.append((event, "error", str(delta.error_code), text, None))
-            if delta.incomplete:
-                text = f"the arguments of {delta.tool_call_id} are incomplete"
-                self._notes.append((event, "warning", "incomplete", text, None))
-            for warning in delta.warnings:
-                self._warn(event, warning)
 
-    def _warn(self, event: int, warning: Mapping[str, object]) -> None:
-        offset = warning.get("offset")
-        if isinstance(offset, int):
-            event = min(bisect_right(self._starts, offset) - 1, event)
-        code, text = str(warning.get("code")), str(warning.get("message"))
-        place = offset if isinstance(offset, int) else None
-        self._notes.append((event, "warning", code, text, place))
-
-    def _changes(self, event: int, delta: MessageDelta) -> list[Change]:
+    def _changes(self, delta: MessageDelta) -> list[Change]:
         call = delta.tool_call_id
         if call is None:
             return []
@@ -234,18 +243,43 @@ class _Inspecting:
                 self._readers[call] = PartialJson()
             return []
         reader = self._readers.get(call)
-        if reader is None or call in self._broken:
+        if reader is None:
             return []
         if delta.args_text:
             reader.feed(delta.args_text)
         elif delta.kind is DeltaKind.TOOL_CALL_END and not delta.incomplete:
             reader.close()
-        changes: list[Change] = [(list(path), kind, new) for path, kind, new in reader.changes()]
-        if reader.error is not None:
-            self._broken.add(call)
-            text = f"the arguments of {call} are not JSON: {reader.error.message}"
-            self._notes.append((event, "warning", "parse_error", text, None))
-        return changes
+        return [(list(path), kind, new) for path, kind, new in reader.changes()]
+
+    def _answer(self) -> Answer:
+        """Return what the fold says, and note its problems at the events that caused them."""
+        message, error = self._core.snapshot(), self._core.error()
+        answer = answer_of(message, error)
+        if error is not None:
+            text = error.message or "no message"
+            self._notes.append((self._last, "error", error.code.value, text, None))
+        elif answer.forbids_calls is not None:
+            code = str(answer.finish_reason)
+            self._notes.append((self._last, "refusal", code, answer.forbids_calls, None))
+        for warning in message.meta.warnings:
+            self._warn(warning)
+        for call in message.tool_calls:
+            event, changes = self._ends_of_calls[call.tool_call_id]
+            if call.defect is not None:
+                code = "incomplete" if call.incomplete else "parse_error"
+                text = f"{call.tool_name} ({call.tool_call_id}): {call.defect}"
+                self._notes.append((event, "call", code, text, None))
+            elif not call.raw_args_text:
+                changes.append(([], "set", call.arguments))
+        return answer
+
+    def _warn(self, warning: Mapping[str, object]) -> None:
+        offset, event = warning.get("offset"), self._last
+        if isinstance(offset, int):
+            event = min(bisect_right(self._starts, offset) - 1, event)
+        code, text = str(warning.get("code")), str(warning.get("message"))
+        place = offset if isinstance(offset, int) else None
+        self._notes.append((event, "warning", code, text, place))
 
 
 def _no_time() -> datetime:

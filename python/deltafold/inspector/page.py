@@ -29,11 +29,17 @@ from deltafold.inspector.inspection import Inspection
 
 MODULES: Final = (
     "text",
+    "copying",
+    "problems",
     "rows",
     "tree",
     "parts",
     "player",
     "timeline",
+    "lines",
+    "finding",
+    "chosen",
+    "link",
     "recording",
     "main",
 )

@@ -60,9 +60,10 @@ def watched(
     page.on("console", lambda message: seen.problems.append(f"console: {message.text}"))
     page.on("pageerror", lambda error: seen.problems.append(f"error: {error}"))
     page.on("dialog", lambda dialog: seen.problems.append(f"dialog: {dialog.message}"))
+    address = url.partition("#")[0]
     page.on(
         "request",
-        lambda request: None if request.url == url else seen.problems.append(request.url),
+        lambda request: None if request.url == address else seen.problems.append(request.url),
     )
     page.goto(url)
     page.wait_for_selector("#page[data-ready]")

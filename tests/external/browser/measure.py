@@ -1,4 +1,4 @@
-"""Times of the page in a browser: opening 10 MB, scrolling through it, playing pauses.
+"""Times of the page in a browser: opening 10 MB, scrolling through it, searching, playing pauses.
 
 In: recordings that are made here.  Out: a line for each measurement; exit code 1 if one of them
 misses its bound.
@@ -18,7 +18,7 @@ from typing import Final
 
 from chromium import chromium, watched
 from playwright.sync_api import Browser
-from recordings import chat, chat_call
+from recordings import chat, chat_call, tokens
 
 from deltafold.inspector import inspect_recording, make_page
 from deltafold.testing import Recording
@@ -37,6 +37,10 @@ LARGE: Final[dict[str, Callable[[], bytes]]] = {
 MOST_SECONDS_TO_OPEN: Final = 2.0
 MOST_MILLISECONDS_BLOCKED: Final = 100.0
 MOST_MILLISECONDS_LATE: Final = 50.0
+MANY_EVENTS: Final = 4835
+SOUGHT: Final = "tide comes"
+MOST_SECONDS_TO_OPEN_MANY: Final = 0.5
+MOST_MILLISECONDS_TO_TYPE: Final = 50.0
 PAUSES: Final = (0.2, 0.8, 0.05, 1.5, 0.3, 0.02, 1.1, 0.4)
 
 WATCH_TASKS: Final = """() => {
@@ -60,6 +64,19 @@ WATCH_EVENTS: Final = """() => {
   const article = document.querySelector("article");
   new MutationObserver(() => window.shown.push([performance.now(), Number(article.dataset.event)]))
     .observe(article, { attributeFilter: ["data-event"] });
+}"""
+WATCH_TYPING: Final = """() => {
+  window.typed = [];
+  window.found = 0;
+  const told = document.querySelector(".finding output");
+  // Before the page handles the letter, and after the frame that follows.
+  addEventListener("input", () => {
+    const began = performance.now();
+    requestAnimationFrame(() => setTimeout(() => window.typed.push(performance.now() - began)));
+    window.began = began;
+  }, true);
+  new MutationObserver(() => (window.found = performance.now() - window.began))
+    .observe(told, { childList: true });
 }"""
 LISTS: Final = ("[aria-label=events]", "[aria-label=deltas]", ".message", ".detail")
 
@@ -91,6 +108,35 @@ def measure_large(browser: Browser, name: str, body: bytes, folder: Path) -> boo
         f"longest task while scrolling {longest:.0f} ms (tries: {tries})"
     )
     return opened <= MOST_SECONDS_TO_OPEN and longest <= MOST_MILLISECONDS_BLOCKED
+
+
+def measure_search(browser: Browser, name: str, body: bytes, folder: Path) -> bool:
+    """Open a recording and search in it; returns whether the bounds of many events are kept."""
+    file = folder / "search.html"
+    inspection = inspect_recording(Recording.of(body), "openai-chat", name)
+    file.write_text(make_page([inspection]), encoding="utf-8", newline="")
+    opened, typed, found, tries = inf, inf, inf, 0
+    while tries < TRIES:
+        tries += 1
+        with watched(browser, file.as_uri()) as seen:
+            page = seen.page
+            ready = page.locator("#page").get_attribute("data-ready")
+            opened = min(opened, float(ready or inf) / 1000)
+            page.evaluate(WATCH_TYPING)
+            page.keyboard.press("/")
+            page.keyboard.type(SOUGHT, delay=60)
+            page.wait_for_timeout(1000)
+            typed = min(typed, max(page.evaluate("window.typed")))
+            found = min(found, page.evaluate("window.found"))
+        kept = opened <= MOST_SECONDS_TO_OPEN_MANY and typed <= MOST_MILLISECONDS_TO_TYPE
+        if kept:
+            break
+    print(
+        f"{name}: {len(body) / 1e6:.1f} MB, page {file.stat().st_size / 1e6:.1f} MB: open after "
+        f"{opened:.2f} s, a letter of the search takes {typed:.0f} ms at most, the last result "
+        f"comes after {found:.0f} ms (tries: {tries})"
+    )
+    return kept
 
 
 def measure_pauses(browser: Browser, folder: Path) -> bool:
@@ -127,6 +173,9 @@ def main() -> int:
     with chromium() as browser, tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         kept = [measure_large(browser, what, make(), folder) for what, make in LARGE.items()]
+        many = f"{MANY_EVENTS:,} events"
+        kept.append(measure_search(browser, many, tokens(MANY_EVENTS), folder))
+        measure_search(browser, "10 MB of tokens", tokens(32_000), folder)
         kept.append(measure_pauses(browser, folder))
     if not all(kept):
         print("a bound was missed", file=sys.stderr)

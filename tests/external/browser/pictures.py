@@ -6,7 +6,6 @@ In: recordings of the demonstration, with times that are made here.  Out: docs/p
 """
 
 import io
-import random
 import re
 import sys
 import tempfile
@@ -22,7 +21,7 @@ from nbconvert import HTMLExporter
 from notebooks import executed
 from PIL import Image
 from playwright.sync_api import Browser, Page
-from recordings import ROOT
+from recordings import DEMO, ROOT, with_times
 from rich.console import Console
 from rich.text import Text
 
@@ -31,23 +30,12 @@ from deltafold.inspector import first_difference, inspect_recording, make_page
 from deltafold.streams import excerpts
 from deltafold.testing import Recording
 
-RECORDINGS: Final = ROOT / "python" / "deltafold" / "demo" / "recordings"
 NOTEBOOK: Final = (
     "<style>body{font:14px sans-serif;margin:16px;max-width:900px}"
     "pre{font:12px/1.5 'DejaVu Sans Mono',monospace;margin:.4em 0;white-space:pre-wrap}"
     ".jp-InputArea,.jp-Cell-inputWrapper{background:#f6f8fa;padding:2px 8px}"
     ".jp-InputPrompt,.jp-OutputPrompt,.jp-Collapser{display:none}</style>"
 )
-
-
-def with_times(name: str, *, seed: int = 1) -> Recording:
-    """Return a recording of the demonstration with the pauses of a model that thinks and stalls."""
-    chance = random.Random(seed)  # noqa: S311 - the same picture each time
-    recording = Recording.read(RECORDINGS / name)
-    pieces = [(chance.expovariate(25), piece) for _, piece in recording.pieces]
-    for place in (12, 30):
-        pieces[place % len(pieces)] = (chance.uniform(0.6, 1.4), pieces[place % len(pieces)][1])
-    return replace(recording, pieces=tuple(pieces), headers_after=0.62)
 
 
 @contextmanager
@@ -110,7 +98,7 @@ def draw_terminal(browser: Browser, folder: Path) -> None:
     excerpts.IS_WATCHED = True  # type: ignore[misc] # this program has no terminal
     console = Console(record=True, width=110, file=io.StringIO())
     try:
-        deltafold.fold((RECORDINGS / "openai-chat.error.sse").read_bytes(), "openai-chat")
+        deltafold.fold((DEMO / "openai-chat.error.sse").read_bytes(), "openai-chat")
     except deltafold.ModelError as error:
         lines = traceback.format_exception_only(error)
         console.print(Text("".join(lines).rstrip()), soft_wrap=False)

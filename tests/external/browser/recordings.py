@@ -4,6 +4,7 @@ In: the fixtures of the tests.  Out: recordings by name, with their dialects.
 """
 
 import json
+import random
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from deltafold.testing import Recording
 
 ROOT = Path(__file__).parents[3]
 FIXTURES = ROOT / "tests" / "fixtures" / "streams"
+DEMO = ROOT / "python" / "deltafold" / "cli" / "demo" / "recordings"
 
 HOSTILE = (
     "</script><script>window.executed = 1</script><!--<script>"
@@ -44,6 +46,35 @@ def chat_call(arguments: str, *, name: str = "write", size: int = 7) -> bytes:
     ]
     events = [f"data: {json.dumps(chunk)}\n\n" for chunk in chunks]
     return "".join([*events, "data: [DONE]\n\n"]).encode()
+
+
+def with_times(name: str, *, seed: int = 1) -> Recording:
+    """Return a recording of the demonstration with the pauses of a model that thinks and stalls."""
+    chance = random.Random(seed)  # noqa: S311 - the same picture each time
+    recording = Recording.read(DEMO / name)
+    pieces = [(chance.expovariate(25), piece) for _, piece in recording.pieces]
+    for place in (12, 30):
+        pieces[place % len(pieces)] = (chance.uniform(0.6, 1.4), pieces[place % len(pieces)][1])
+    return replace(recording, pieces=tuple(pieces), headers_after=0.62)
+
+
+def tokens(count: int) -> bytes:
+    """Return a stream of Chat that was cut: a token an event, of a third of a KB as a vendor's."""
+    words = ["high", "tide", "comes", "twice", "a", "day", "and", "each", "day", "later"]
+    chunk: dict[str, object] = {
+        "id": "a1b2c3d4-0000-4000-8000-9f8e7d6c5b4a",
+        "object": "chat.completion.chunk",
+        "created": 1_752_000_000,
+        "model": "m-reasoner",
+        "system_fingerprint": "fp_0123456789_prod0623_fp8_kvcache",
+    }
+    deltas = [
+        {"content": None, "reasoning_content": f" {words[n % len(words)]}"} for n in range(count)
+    ]
+    choices = [{"index": 0, "delta": delta, "logprobs": None} for delta in deltas]
+    return b"".join(
+        f"data: {json.dumps({**chunk, 'choices': [choice]})}\n\n".encode() for choice in choices
+    )
 
 
 def _fixture(dialect: str, name: str) -> tuple[str, Recording]:

@@ -2,67 +2,21 @@
 
 import json
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from chromium import Watched, watched
+from chromium import watched
 from playwright.sync_api import Browser, Page
 from recordings import RECORDINGS, chat, chat_call
+from shown_pages import Shown, inspection_of, message_after, text_on
 
-from deltafold import Message, MessageAssembler, MessageDelta
 from deltafold.gateway import create_app
 from deltafold.gateway.recorded_models import ReplayTable
-from deltafold.inspector import Inspection, first_difference, inspect_recording, make_page
+from deltafold.inspector import Inspection, inspect_recording
 from deltafold.testing import Recording
 from gateways import served
 
 STEPS_TESTED = 60
-
-Shown = Callable[..., AbstractContextManager[Watched]]
-
-
-@pytest.fixture
-def shown(browser: Browser, tmp_path: Path) -> Shown:
-    """Return a function that opens the page of inspections, and checks it afterwards."""
-
-    @contextmanager
-    def show(
-        *inspections: Inspection, width: int = 1400, scheme: str = "light"
-    ) -> Iterator[Watched]:
-        difference = first_difference(*inspections) if len(inspections) > 1 else None
-        file = tmp_path / "page.html"
-        file.write_text(make_page(inspections, difference), encoding="utf-8", newline="")
-        with watched(browser, file.as_uri(), width=width, scheme=scheme) as seen:
-            yield seen
-            assert seen.problems == []
-            assert seen.page.evaluate("window.executed") is None
-            assert seen.page.evaluate("document.scripts.length") == 2
-            assert seen.page.evaluate("document.querySelectorAll('img, svg, iframe').length") == 0
-
-    return show
-
-
-def inspection_of(name: str) -> Inspection:
-    dialect, recording = RECORDINGS[name]
-    return inspect_recording(recording, dialect, name)
-
-
-def message_after(inspection: Inspection, event: int) -> Message:
-    """Return the message that the deltas of the events up to one have built."""
-    assembler = MessageAssembler()
-    for seq, (number, kind, payload, _) in enumerate(inspection.deltas, 1):
-        if number <= event:
-            assembler.consume(MessageDelta("run", seq, kind, payload))
-    return assembler.snapshot()
-
-
-def text_on(page: Page, selector: str) -> str:
-    return "".join(
-        page.locator(selector).evaluate_all("found => found.map(one => one.textContent)")
-    )
 
 
 def assert_shows(page: Page, inspection: Inspection, event: int) -> None:
@@ -79,9 +33,10 @@ def test_each_event_shows_its_deltas_and_the_message_so_far(name: str, shown: Sh
     with shown(inspection) as seen:
         page = seen.page
         last = len(inspection.texts) - 1
+        opened = inspection.notes[0][0] if inspection.notes else last
         article = page.locator("article")
-        assert article.get_attribute("data-event") == str(last)
-        assert_shows(page, inspection, last)
+        assert article.get_attribute("data-event") == str(opened)
+        assert_shows(page, inspection, opened)
         page.locator("[aria-label=events]").focus()
         page.keyboard.press("Home")
         for event in range(min(last, STEPS_TESTED)):
@@ -164,7 +119,7 @@ def test_a_problem_stands_at_its_event(shown: Shown) -> None:
         assert page.locator("article").get_attribute("data-event") == str(note[0])
         assert note[3] in page.locator(".detail .note.error").inner_text()
         marked = page.locator(".rows[aria-label=events] .row[aria-selected=true] .marks .error")
-        assert marked.inner_text() == note[2]
+        assert marked.inner_text() == f"✕ {note[2]}"
 
 
 def test_usage_and_cost_are_shown(shown: Shown) -> None:
@@ -182,7 +137,7 @@ def test_pauses_are_named_and_lead_to_their_event(shown: Shown) -> None:
         page = seen.page
         page.get_by_role("button", name="pause of 3.500 s").click()
         assert page.locator("article").get_attribute("data-event") == "2"
-        assert page.locator(".row[aria-selected=true] .time.long").inner_text() == "+3.500"
+        assert page.locator(".row[aria-selected=true] .time.long").inner_text() == "‖ +3.500"
 
 
 def test_the_page_is_used_by_keyboard_alone(shown: Shown) -> None:
@@ -191,7 +146,7 @@ def test_the_page_is_used_by_keyboard_alone(shown: Shown) -> None:
         page = seen.page
         article = page.locator("article")
         reached: list[str] = []
-        for _ in range(14):
+        for _ in range(18):
             page.keyboard.press("Tab")
             reached.append(
                 page.evaluate(
@@ -199,7 +154,10 @@ def test_the_page_is_used_by_keyboard_alone(shown: Shown) -> None:
                     " ?? document.activeElement.textContent"
                 )
             )
-        for name in ("Play", "next event", "speed", "time", "Keys", "events", "deltas", "message"):
+        for name in (
+            *("Play", "next event", "speed", "time", "Keys", "search events", "show events"),
+            *("events", "deltas", "Copy message", "message", "chosen event"),
+        ):
             assert name in reached
         page.keyboard.press("1")
         page.keyboard.press("Home")
@@ -216,30 +174,14 @@ def test_the_page_is_used_by_keyboard_alone(shown: Shown) -> None:
         page.keyboard.press("Escape")
         assert not page.locator("dialog").is_visible()
         page.keyboard.press("]")
-        assert page.locator("select").input_value() == "2"
+        assert page.get_by_label("speed").input_value() == "2"
         page.keyboard.press("Space")
         assert page.get_by_role("button", name="Pause", exact=True).is_visible()
         page.keyboard.press("Space")
         assert page.get_by_role("button", name="Play", exact=True).is_visible()
-
-
-def test_keys_lead_from_problem_to_problem(shown: Shown) -> None:
-    body = chat("a", "b", "c").split(b"\n\n")
-    body[1:1] = [b"data: {broken", b"data: {broken again"]
-    inspection = inspect_recording(Recording.of(b"\n\n".join(body)), "openai-chat")
-    events = sorted({note[0] for note in inspection.notes})
-    assert events
-    with shown(inspection) as seen:
-        page = seen.page
-        page.locator("[aria-label=events]").focus()
-        page.keyboard.press("Home")
-        for event in [event for event in events if event > 0]:
-            page.keyboard.press("n")
-            assert page.locator("article").get_attribute("data-event") == str(event)
-        page.keyboard.press("End")
-        page.keyboard.press("p")
-        before = [event for event in events if event < len(inspection.texts) - 1]
-        assert page.locator("article").get_attribute("data-event") == str(before[-1])
+        page.keyboard.press("/")
+        page.keyboard.type("n p")
+        assert page.get_by_label("search events").input_value() == "n p"
 
 
 def test_the_time_line_shows_what_had_come_at_each_time(shown: Shown) -> None:

@@ -1,17 +1,24 @@
 // The page: its data, its controls and its keys.
 
+import { copyStatus, copyText } from "./copying.js";
+import { readLink, writeLink } from "./link.js";
 import { Player, Track } from "./player.js";
+import { problemEvents } from "./problems.js";
 import { RecordingView } from "./recording.js";
 import { Timeline } from "./timeline.js";
 import { element, inSeconds, visible } from "./text.js";
 
+const LINK_MILLISECONDS = 300;
 const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 5, 20];
 const KEYS = [
   ["Space", "play or pause"],
   ["← →", "previous or next event"],
   ["↑ ↓, Page, Home, End", "move in the list that has the focus"],
   ["[ ]", "slower or faster"],
-  ["n p", "next or previous problem"],
+  ["n p", "next or previous problem, round and round"],
+  ["/", "search events; Enter goes to the next one, Escape ends"],
+  ["c", "copy the chosen event"],
+  ["m", "copy the message"],
   ["d", "first difference of two recordings"],
   ["1 2 3 4", "events, deltas, message, chosen event"],
   ["?", "this list"],
@@ -61,21 +68,45 @@ function step(by) {
   player.seekEvent(view.track, view.track.shown + by);
 }
 
-/** Goes to the next problem of the current recording, or to the one before. */
-function problem(by) {
-  const view = current();
-  const events = view.recording.notes.map(([event]) => event);
-  if (by < 0) events.reverse();
-  const next = events.find((event) => (event - view.track.shown) * by > 0);
-  if (next !== undefined) view.go(next);
-}
-
 function firstDifference() {
   if (difference === null) return;
-  player.pause();
-  player.seekEvent(tracks[0], difference.left_event);
-  if (tracks.length > 1) tracks[1].shown = difference.right_event;
+  goTo([difference.left_event, difference.right_event]);
+}
+
+/** Goes to an event of each recording. */
+function goTo(events) {
+  if (player.playing) player.pause();
+  player.seekEvent(tracks[0], events[0]);
+  events.slice(1).forEach((event, index) => (tracks[index + 1].shown = event));
   update();
+}
+
+/** Goes where the fragment of an address says; returns whether it says so. */
+function followLink(address) {
+  const positions = readLink(new URL(address).hash, tracks);
+  positions.forEach(({ query, group }, index) => views[index].finding.set(query, group));
+  const events = positions.map(({ event }) => event);
+  if (events.includes(null)) return false;
+  goTo(events);
+  return true;
+}
+
+/** Goes to the first difference, else to the first problem, else to the end. */
+function open() {
+  if (difference !== null) firstDifference();
+  else goTo(tracks.map((track) => problemEvents(track.recording)[0] ?? track.count - 1));
+}
+
+/** Keeps the position in the address; browsers bound how often that is done. */
+function keepLink() {
+  clearTimeout(keepLink.timer);
+  keepLink.timer = setTimeout(() => {
+    if (player.playing) return;
+    const positions = views.map(({ track, finding }) => {
+      return { event: track.shown, count: track.count, find: finding.query, show: finding.group };
+    });
+    history.replaceState(null, "", writeLink(positions));
+  }, LINK_MILLISECONDS);
 }
 
 function changeSpeed(by) {
@@ -86,23 +117,28 @@ function changeSpeed(by) {
 
 function focus(number) {
   const view = current();
-  const boxes = [view.events.box, view.deltas.box, view.message.box, view.detail];
+  const boxes = [view.events.box, view.deltas.box, view.message.box, view.chosen.box];
   boxes[number - 1].focus();
 }
 
 function key(event) {
   if (event.ctrlKey || event.altKey || event.metaKey || help.open) return;
   const inControl = event.target.closest?.("button, select, summary, input");
+  // Letters belong to the search, and to a list of choices.
+  if (inControl?.matches("input[type=search], select")) return;
   if (event.key === " " && inControl && inControl !== timeline.slider) return;
-  if (event.key.startsWith("Arrow") && inControl?.matches("select, input")) return;
+  if (event.key.startsWith("Arrow") && inControl?.matches("input")) return;
   const acts = {
     " ": () => player.toggle(),
     ArrowLeft: () => step(-1),
     ArrowRight: () => step(1),
     "[": () => changeSpeed(-1),
     "]": () => changeSpeed(1),
-    n: () => problem(1),
-    p: () => problem(-1),
+    n: () => current().goToProblem(1),
+    p: () => current().goToProblem(-1),
+    "/": () => current().finding.input.focus(),
+    c: () => copyText("event", current().chosen.textOf(current().track.shown)),
+    m: () => copyText("message", current().message.toJson()),
     d: firstDifference,
     1: () => focus(1),
     2: () => focus(2),
@@ -120,10 +156,18 @@ function update() {
   play.textContent = player.playing ? "Pause" : "Play";
   play.setAttribute("aria-label", play.textContent);
   clock.textContent = tracks.some((track) => track.timed)
-    ? `${inSeconds(player.seconds)} of ${inSeconds(player.duration)}`
+    ? `${player.seconds.toFixed(3)} of ${inSeconds(player.duration)}`
     : `event ${tracks[0].shown + 1} of ${tracks[0].count}`;
   timeline.update();
   for (const view of views) view.update();
+  keepLink();
+}
+
+/** Returns the buttons that go from problem to problem, none without a problem. */
+function problemButtons() {
+  if (!tracks.some((track) => track.recording.notes.length > 0)) return [];
+  const go = (by) => () => current().goToProblem(by);
+  return [button("‹ Problem", go(-1), "previous problem"), button("Problem ›", go(1), "next problem")];
 }
 
 function differenceLine() {
@@ -142,15 +186,17 @@ const controls = element(
   play,
   button("‹", () => step(-1), "previous event"),
   button("›", () => step(1), "next event"),
+  ...problemButtons(),
   speed,
   clock,
   button("Keys", () => help.showModal()),
 );
 const head = element("header", { class: "top" }, element("h1", {}, "deltafold inspect"), controls);
-head.append(timeline.box, differenceLine());
+head.append(timeline.box, differenceLine(), copyStatus());
 const page = document.getElementById("page");
 page.append(head, element("div", { class: `recordings of-${views.length}` }, ...views.map((view) => view.element)), help);
 document.addEventListener("keydown", key);
-update();
+addEventListener("hashchange", (event) => followLink(event.newURL));
+if (!followLink(location.href)) open();
 // Ready when the first frame is on the screen.
 requestAnimationFrame(() => setTimeout(() => (page.dataset.ready = performance.now())));

@@ -2,18 +2,17 @@
 //
 // In: a track and the player.  Out: an element.
 
-import { GrowingText, beginning, counted, element, inSeconds, visible } from "./text.js";
+import { ChosenEvent, endOf } from "./chosen.js";
+import { copyButton } from "./copying.js";
+import { Finding } from "./finding.js";
+import { EventLines } from "./lines.js";
 import { MessageView } from "./parts.js";
+import { kindOf, longestPauses, markOf, nextProblem, pauseBefore, titleOf, wordOf } from "./problems.js";
 import { Rows } from "./rows.js";
-import { LONG_PAUSE_SECONDS, longestPauses } from "./timeline.js";
+import { beginning, counted, element, highlighted, inSeconds, visible } from "./text.js";
 
-const PREVIEW_CHARACTERS = 200;
-const DELTAS_IN_DETAIL = 50;
-const COMPARED_CHARACTERS = 4000;
-const SHORTEST_SKIPPED = 20;
-
-/** An event of server-sent events that has at most a name before its data. */
-const EVENT = /^(?:event: ?([^\r\n]*)\r?\n)?data: ?([^]*)$/;
+const ROW_CHARACTERS = 200;
+const PROBLEMS_SHOWN = 6;
 
 export class RecordingView {
   constructor(track, player, number, different) {
@@ -27,11 +26,21 @@ export class RecordingView {
     for (const note of this.recording.notes) {
       this.notes.set(note[0], [...(this.notes.get(note[0]) ?? []), note]);
     }
+    this.lines = new EventLines(this.recording);
     this.events = new Rows(
       label("events"),
       track.count,
       (row, index) => this.fillEvent(row, index),
       (index) => this.go(index),
+    );
+    this.finding = new Finding(
+      track,
+      label,
+      (events) => {
+        this.events.show(events);
+        player.changed();
+      },
+      (by) => this.events.move(by),
     );
     this.deltas = new Rows(
       label("deltas"),
@@ -40,24 +49,16 @@ export class RecordingView {
       (index) => this.go(this.recording.deltas[index][0]),
     );
     this.message = new MessageView(this.recording, label("message"));
-    this.detail = element("div", {
-      class: "detail",
-      tabindex: "0",
-      role: "region",
-      "aria-label": label("chosen event"),
-    });
+    this.chosen = new ChosenEvent(track, label("chosen event"), (event) => this.deltasOf(event));
     this.element = element(
       "article",
       { class: "recording", "aria-labelledby": `name${number}` },
       this.head(number),
-      pane("Events", counted(track.count - 1, "event"), this.events.box),
-      pane("Deltas", counted(this.recording.deltas.length, "delta"), this.deltas.box),
-      pane("Message", "", this.message.box),
-      pane("Chosen event", "", this.detail),
+      pane("events", "Events", counted(track.count - 1, "event"), this.finding.box, this.events.box),
+      pane("deltas", "Deltas", counted(this.recording.deltas.length, "delta"), this.deltas.box),
+      pane("grown", "Message", copyButton("message", () => this.message.toJson()), this.message.box),
+      pane("chosen", "Chosen event", "", this.chosen.box),
     );
-    this.element.querySelectorAll(".pane").forEach((made, index) => {
-      made.classList.add(["events", "deltas", "grown", "chosen"][index]);
-    });
   }
 
   go(event) {
@@ -65,30 +66,54 @@ export class RecordingView {
     this.player.seekEvent(this.track, event);
   }
 
+  /** Goes to the next problem, or to the one before; after the last comes the first. */
+  goToProblem(by) {
+    const event = nextProblem(this.recording, this.track.shown, by);
+    if (event !== undefined) this.go(event);
+  }
+
+  /** Returns the element with what is known of the whole recording. */
   head(number) {
     const recording = this.recording;
-    const head = element("header", {}, element("h2", { id: `name${number}` }, visible(recording.name)));
+    const name = element("h2", { id: `name${number}` }, visible(recording.name));
+    const head = element("header", {}, element("div", { class: "named" }, name, this.verdict()));
     const bytes = recording.offsets[recording.offsets.length - 1];
     const facts = [recording.dialect, `HTTP ${recording.status}`, counted(bytes, "byte")];
     facts.push(recording.timed ? inSeconds(this.track.duration) : "no times recorded");
     if (recording.ending !== "end") facts.push(`ended by ${recording.ending}`);
-    facts.push(`deltafold ${recording.version}`);
-    head.append(element("p", { class: "about" }, facts.join(" · ")));
-    const jumps = element("div", { class: "jumps" });
-    for (const { index, seconds } of longestPauses(this.track)) {
-      jumps.append(this.jump("pause", `pause of ${inSeconds(seconds)}`, index));
-    }
-    for (const [event, level, code, text] of recording.notes.slice(0, 8)) {
-      jumps.append(this.jump(level, `${level} ${code}: ${beginning(text, 80)}`, event));
-    }
-    const more = recording.notes.length - 8;
-    if (more > 0) jumps.append(element("span", {}, `and ${counted(more, "more problem")}`));
-    head.append(jumps);
+    facts.push(...callFacts(recording.answer), `deltafold ${recording.version}`);
+    head.append(element("p", { class: "about" }, facts.join(" · ")), this.jumps());
     return head;
   }
 
-  jump(kind, text, event) {
-    const button = element("button", { type: "button", class: kind }, text);
+  /** Returns how the answer ended, as its fold says. */
+  verdict() {
+    const answer = this.recording.answer;
+    if (!answer) return "";
+    if (answer.error) return element("span", { class: "verdict bad" }, markOf("error", answer.error.code));
+    const reason = answer.finish_reason ?? "no finish reason";
+    if (answer.forbids_calls) return element("span", { class: "verdict bad" }, markOf("refusal", reason));
+    return element("span", { class: "verdict" }, markOf("well", reason));
+  }
+
+  /** Returns buttons that lead to the problems and to the longest pauses. */
+  jumps() {
+    const jumps = element("div", { class: "jumps" });
+    const { notes } = this.recording;
+    for (const note of notes.slice(0, PROBLEMS_SHOWN)) {
+      const [event, level, , text] = note;
+      jumps.append(this.jump(level, markOf(kindOf(note), `${titleOf(note)}: ${beginning(text, 80)}`), event));
+    }
+    const more = notes.length - PROBLEMS_SHOWN;
+    if (more > 0) jumps.append(element("span", {}, `and ${counted(more, "more problem")}`));
+    for (const { event, seconds } of longestPauses(this.track)) {
+      jumps.append(this.jump("pause", markOf("pause", `pause of ${inSeconds(seconds)}`), event));
+    }
+    return jumps;
+  }
+
+  jump(kind, mark, event) {
+    const button = element("button", { type: "button", class: kind }, mark);
     button.addEventListener("click", () => this.go(event));
     return button;
   }
@@ -102,7 +127,7 @@ export class RecordingView {
     this.events.select(shown);
     this.deltas.select(count - 1);
     this.message.show(count);
-    this.drawDetail(shown);
+    this.chosen.show(shown, this.notes.get(shown) ?? []);
   }
 
   /** Returns the number of deltas of the events up to one. */
@@ -116,28 +141,48 @@ export class RecordingView {
     return low;
   }
 
+  /** Returns the range of the deltas of an event. */
+  deltasOf(event) {
+    return [this.deltasUntil(event - 1), this.deltasUntil(event)];
+  }
+
   fillEvent(row, index) {
-    const { texts, offsets } = this.recording;
     const isEnd = index === this.track.count - 1;
     row.append(element("span", { class: "number" }, isEnd ? "end" : String(index + 1)));
+    const pause = pauseBefore(this.track, index);
     if (this.track.timed) {
       const since = this.track.seconds[index] - (index === 0 ? 0 : this.track.seconds[index - 1]);
-      const long = since >= LONG_PAUSE_SECONDS;
-      row.append(element("span", { class: long ? "time long" : "time" }, `+${since.toFixed(3)}`));
+      const time = `+${since.toFixed(3)}`;
+      const shown = pause > 0 ? markOf("pause", time) : time;
+      row.append(element("span", { class: pause > 0 ? "time long" : "time" }, shown));
     }
-    row.append(element("span", { class: "offset" }, `@${offsets[index]}`));
-    row.append(this.marks(index));
-    const told = isEnd ? endOf(this.recording) : preview(texts[index], texts[index - 1] ?? "");
-    row.append(element("code", {}, told));
+    row.append(element("span", { class: "offset" }, `@${this.recording.offsets[index]}`), this.marks(index));
+    if (isEnd) row.append(element("code", {}, endOf(this.recording)));
+    else row.append(...this.line(index));
     row.classList.toggle("later", index > this.track.shown);
+  }
+
+  /** Returns the elements of an event's line: its type, and what it brings. */
+  line(index) {
+    const { type, members } = this.lines.line(index, this.recording.deltas.slice(...this.deltasOf(index)));
+    const sought = this.finding.query.toLowerCase();
+    const code = element("code");
+    for (const [member, value, isBrought] of members) {
+      if (member !== "") code.append(element("span", { class: "member" }, visible(member)), " ");
+      const nodes = highlighted(beginning(value, ROW_CHARACTERS), sought);
+      code.append(...(isBrought ? nodes : [element("span", { class: "member" }, ...nodes)]), "  ");
+    }
+    // Of a long type the end is shown.
+    return type === "" ? [code] : [element("span", { class: "type" }, element("bdi", {}, visible(type))), code];
   }
 
   marks(event) {
     const marks = element("span", { class: "marks" });
-    for (const [, level, code] of this.notes.get(event) ?? []) {
-      marks.append(element("span", { class: level }, code));
+    for (const note of this.notes.get(event) ?? []) {
+      const kind = kindOf(note);
+      marks.append(markOf(kind, kind === "error" ? visible(note[2]) : wordOf(kind)));
     }
-    if (event === this.different) marks.append(element("span", { class: "differs" }, "differs"));
+    if (event === this.different) marks.append(element("span", { class: "mark differs" }, "≠ differs"));
     return marks;
   }
 
@@ -146,98 +191,30 @@ export class RecordingView {
     row.append(
       element("span", { class: "number" }, String(index + 1)),
       element("span", { class: `kind ${kind.split("_")[0]}` }, kind),
-      element("code", {}, beginning(summary(kind, payload), PREVIEW_CHARACTERS)),
+      element("code", {}, beginning(summary(kind, payload), ROW_CHARACTERS)),
     );
     row.classList.toggle("later", event > this.track.shown);
     row.classList.toggle("current", event === this.track.shown);
   }
-
-  drawDetail(event) {
-    if (event < 0) {
-      this.detail.replaceChildren(element("p", {}, "before the first event"));
-      return;
-    }
-    const { texts, deltas } = this.recording;
-    const isEnd = event === this.track.count - 1;
-    const title = isEnd ? endOf(this.recording) : `event ${event + 1}, ${this.place(event)}`;
-    const made = [element("p", { class: "place" }, title)];
-    for (const [, level, code, text, offset] of this.notes.get(event) ?? []) {
-      const place = offset === null ? "" : ` (at byte ${offset})`;
-      made.push(element("p", { class: `note ${level}` }, `${level} ${code}: ${visible(text)}${place}`));
-    }
-    if (!isEnd) {
-      const raw = element("div", { class: "raw text" });
-      new GrowingText(raw).append(visible(texts[event]));
-      made.push(raw);
-    }
-    const [from, to] = [this.deltasUntil(event - 1), this.deltasUntil(event)];
-    for (const [, kind, payload] of deltas.slice(from, Math.min(to, from + DELTAS_IN_DETAIL))) {
-      const json = element("div", { class: "json text" });
-      new GrowingText(json).append(visible(JSON.stringify(payload, null, 1)));
-      made.push(element("p", { class: "delta" }, `delta ${kind}`), json);
-    }
-    if (to - from > DELTAS_IN_DETAIL) {
-      made.push(element("p", {}, `and ${counted(to - from - DELTAS_IN_DETAIL, "more delta")}`));
-    }
-    this.detail.replaceChildren(...made);
-    this.detail.scrollTop = 0;
-  }
-
-  /** Returns where an event is, and the pieces in which it came. */
-  place(event) {
-    const { offsets, pieces } = this.recording;
-    const [start, end] = [offsets[event], offsets[event + 1]];
-    const place = `bytes ${start} to ${end}`;
-    if (pieces.length === 0) return place;
-    let first = 0;
-    let high = pieces.length;
-    while (first < high) {
-      const middle = (first + high) >> 1;
-      if (pieces[middle][0] <= start) first = middle + 1;
-      else high = middle;
-    }
-    let last = first;
-    while (last < pieces.length - 1 && pieces[last][0] < end) last++;
-    const came = last > first ? `in ${last - first + 1} pieces from ${inSeconds(pieces[first][1])}` : "whole";
-    return `${place}, ${came} at ${inSeconds(this.track.seconds[event])}`;
-  }
 }
 
-function pane(title, about, content) {
-  const head = element("h3", {}, title, " ", element("small", {}, about));
-  return element("section", { class: "pane" }, head, content);
+function pane(name, title, about, ...content) {
+  const head = element("div", { class: "pane-head" }, element("h3", {}, title));
+  head.append(typeof about === "string" ? element("small", {}, about) : about);
+  return element("section", { class: `pane ${name}` }, head, ...content);
 }
 
-/** Returns an event on one line: what differs from the event before. */
-function preview(text, before) {
-  const [, name = "", data] = EVENT.exec(text) ?? [text, "", text];
-  const [, nameBefore = "", previous] = EVENT.exec(before) ?? [before, "", before];
-  const most = Math.min(data.length, previous.length, COMPARED_CHARACTERS);
-  let same = 0;
-  while (same < most && data[same] === previous[same]) same++;
-  if (same === most && same < COMPARED_CHARACTERS) same = 0;
-  // The member that differs begins after a brace or a comma.
-  const member = Math.max(data.lastIndexOf("{", same - 1), data.lastIndexOf(",", same - 1)) + 1;
-  const skipped = member > SHORTEST_SKIPPED ? member : 0;
-  const shown = data.slice(skipped, skipped + 2 * PREVIEW_CHARACTERS).trim();
-  const named = name !== nameBefore ? `${name} ` : "";
-  return beginning(named + (skipped > 0 ? "…" : "") + shown, PREVIEW_CHARACTERS);
-}
-
-function endOf(recording) {
-  const told = {
-    end: "end of the body",
-    cut: "the connection was closed here",
-    reset: "the connection was reset here",
-    stall: "nothing more came",
-  };
-  return told[recording.ending] ?? recording.ending;
+/** Returns what the fold of the answer counts. */
+function callFacts(answer) {
+  if (!answer || answer.calls.length === 0) return [];
+  const runnable = answer.calls.filter((call) => call.runnable).length;
+  return [`${counted(answer.calls.length, "call")}, ${runnable} runnable`];
 }
 
 function summary(kind, payload) {
   switch (kind) {
     case "start":
-      return `${payload.modelId} ${payload.requestId}`;
+      return `${payload.modelId} ${payload.requestId}`.trim();
     case "text":
     case "thinking":
       return payload.textDelta;

@@ -34,6 +34,21 @@ export function beginning(text, characters) {
   return visible(cut.replace(/[\r\n]+/g, " ⏎ "));
 }
 
+/** Returns a text as nodes, in which each place of another text is marked; letters count in any case. */
+export function highlighted(text, sought) {
+  const lower = text.toLowerCase();
+  // Few letters are longer in lower case, and then places would be wrong.
+  if (sought === "" || lower.length !== text.length) return [text];
+  const nodes = [];
+  let from = 0;
+  for (let at = lower.indexOf(sought); at >= 0; at = lower.indexOf(sought, from)) {
+    nodes.push(text.slice(from, at), element("mark", {}, text.slice(at, at + sought.length)));
+    from = at + sought.length;
+  }
+  nodes.push(text.slice(from));
+  return nodes;
+}
+
 /** Returns a number of bytes or characters for people. */
 export function counted(count, unit) {
   return `${count.toLocaleString("en")} ${unit}${count === 1 ? "" : "s"}`;

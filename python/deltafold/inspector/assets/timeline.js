@@ -5,25 +5,13 @@
 // Laws: the slider and the buttons of the pauses say in words what the picture shows.  The picture
 // is drawn once for each size and colour scheme; events that share a pixel are one mark.
 
+import { kindOf, pauseBefore, shapeOf } from "./problems.js";
 import { element, inSeconds } from "./text.js";
 
-const LANE_PIXELS = 26;
-/** A silence of this length is a pause that the page marks. */
-export const LONG_PAUSE_SECONDS = 0.25;
-
-const LONGEST_PAUSES = 4;
-
-/** Returns the longest pauses of a track: the event after each, and its length in seconds. */
-export function longestPauses(track) {
-  const found = [];
-  if (!track.timed) return found;
-  for (let index = 0; index < track.count; index++) {
-    const seconds = track.seconds[index] - (index === 0 ? 0 : track.seconds[index - 1]);
-    if (seconds >= LONG_PAUSE_SECONDS) found.push({ index, seconds });
-  }
-  found.sort((one, other) => other.seconds - one.seconds);
-  return found.slice(0, LONGEST_PAUSES);
-}
+const LANE_PIXELS = 34;
+const MARK_PIXELS = 14;
+const STRIPE_PIXELS = 6;
+const COLOURS = { error: "bad", refusal: "bad", cut: "bad", call: "warn", warning: "warn" };
 
 export class Timeline {
   constructor(player) {
@@ -70,12 +58,10 @@ export class Timeline {
 
   drawLane(pen, track, top, width, colour) {
     const place = (seconds) => (this.player.duration > 0 ? (seconds / this.player.duration) * (width - 2) : 0);
-    for (let index = 0; track.timed && index < track.count; index++) {
-      const from = index === 0 ? 0 : track.seconds[index - 1];
-      if (track.seconds[index] - from < LONG_PAUSE_SECONDS) continue;
-      pen.fillStyle = colour("pause");
-      const left = place(from);
-      pen.fillRect(left, top + 8, Math.max(1, place(track.seconds[index]) - left), LANE_PIXELS - 16);
+    for (let index = 0; index < track.count; index++) {
+      if (pauseBefore(track, index) === 0) continue;
+      const left = place(index === 0 ? 0 : track.seconds[index - 1]);
+      drawPause(pen, left, top + MARK_PIXELS + 6, Math.max(1, place(track.seconds[index]) - left), colour);
     }
     const kinds = new Array(track.count);
     for (const [event, kind] of track.recording.deltas) kinds[event] ??= kind;
@@ -85,16 +71,50 @@ export class Timeline {
       if (left === drawn) continue;
       drawn = left;
       pen.fillStyle = colour(`kind-${(kinds[index] ?? "none").split("_")[0]}`) || colour("kind-none");
-      pen.fillRect(left, top + 4, 2, LANE_PIXELS - 8);
+      pen.fillRect(left, top + MARK_PIXELS + 2, 2, LANE_PIXELS - MARK_PIXELS - 4);
     }
-    for (const [event, level] of track.recording.notes) {
-      const left = Math.min(width - 8, Math.max(5, place(track.seconds[event])));
-      pen.fillStyle = colour(level === "error" ? "bad" : "warn");
-      pen.beginPath();
-      pen.moveTo(left + 1, top + 10);
-      pen.lineTo(left - 5, top);
-      pen.lineTo(left + 7, top);
-      pen.fill();
+    this.drawMarks(pen, track, top, width, place, colour);
+  }
+
+  /** Draws the shapes of the problems above their events; those that would overlap others are left out. */
+  drawMarks(pen, track, top, width, place, colour) {
+    pen.font = `bold ${MARK_PIXELS - 1}px ${colour("mono")}`;
+    pen.textAlign = "center";
+    pen.textBaseline = "middle";
+    const kinds = new Map();
+    for (const note of track.recording.notes) {
+      kinds.set(note[0], (kinds.get(note[0]) ?? new Set()).add(kindOf(note)));
+    }
+    let free = 0;
+    for (const [event, shapes] of kinds) {
+      const most = width - shapes.size * MARK_PIXELS;
+      let left = Math.max(0, Math.min(most, place(track.seconds[event]) - (shapes.size * MARK_PIXELS) / 2));
+      if (left < free) continue;
+      for (const kind of shapes) {
+        pen.fillStyle = colour(COLOURS[kind]);
+        pen.fillText(shapeOf(kind), left + MARK_PIXELS / 2, top + MARK_PIXELS / 2 + 1);
+        left += MARK_PIXELS;
+      }
+      free = left;
     }
   }
+}
+
+/** Draws a pause as a band with stripes. */
+function drawPause(pen, left, top, width, colour) {
+  const height = LANE_PIXELS - MARK_PIXELS - 12;
+  pen.save();
+  pen.beginPath();
+  pen.rect(left, top, width, height);
+  pen.clip();
+  pen.fillStyle = colour("pause");
+  pen.fillRect(left, top, width, height);
+  pen.strokeStyle = colour("panel");
+  pen.beginPath();
+  for (let at = left - height; at < left + width; at += STRIPE_PIXELS) {
+    pen.moveTo(at, top + height);
+    pen.lineTo(at + height, top);
+  }
+  pen.stroke();
+  pen.restore();
 }

@@ -7,6 +7,7 @@ Laws: Ctrl-C ends the answer and keeps what came. A failed turn is taken back, s
 starts from a history that the provider accepts. Nothing is stored.
 """
 
+import json
 import sys
 from collections.abc import Iterable
 from typing import Any
@@ -25,7 +26,7 @@ def chat(name: str, prompt: str | None, system_prompt: str | None, settings: Ite
         name: `vendor/model`.
         prompt: the only message of the user; None reads lines, or all of a pipe.
         system_prompt: the system prompt.
-        settings: fields of the configuration, each as `name=value`.
+        settings: fields of the configuration, each as `name=value`; objects and lists are JSON.
     """
     try:
         given: dict[str, Any] = dict(map(_setting, settings))
@@ -44,9 +45,14 @@ def chat(name: str, prompt: str | None, system_prompt: str | None, settings: Ite
 def _setting(text: str) -> tuple[str, Any]:
     name, mark, value = text.partition("=")
     if not mark or not name:
-        raise MisuseError(f"--set {text!r} must be name=value")
+        raise MisuseError(f"--set {text!r} must be NAME=VALUE, such as max_tokens=500")
     if value in _SCALARS:
         return name, _SCALARS[value]
+    if value.startswith(("{", "[")):
+        try:
+            return name, json.loads(value)
+        except ValueError as wrong:
+            raise MisuseError(f"--set {name}: not valid JSON: {wrong}") from wrong
     for number in (int, float):
         try:
             return name, number(value)

@@ -108,6 +108,8 @@ WRONG_USES: Final = [
     ("types breaks:Recipe", USAGE, ["ZeroDivisionError: division by zero"]),
     ("types gone:Recipe", USAGE, ["No module named 'gone'", "in this folder"]),
     ("completion fsh", USAGE, ["did you mean 'zsh'?"]),
+    ("demo --save b.sse x", USAGE, ["one argument too many: 'x'", "demo --save broken.sse"]),
+    ("demo --save a.sse", USAGE, ["a.sse exists: name a new file"]),
 ]
 
 
@@ -221,6 +223,7 @@ def test_ctrl_c_ends_a_command_without_a_word(
         (["fold", "a.sse", "--to", "rows.parquet"], "pyarrow", "arrow"),
         (["serve", "--model", "fast=openai/gpt-5"], "starlette", "gateway"),
         (["completion", "bash"], "shtab", "cli"),
+        (["demo"], "anthropic", "demo"),
     ],
 )
 def test_a_missing_package_is_named_with_its_extra(

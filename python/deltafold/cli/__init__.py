@@ -1,5 +1,6 @@
 """The `deltafold` command: folds and transcodes recordings, and calls models.
 
+    deltafold demo [--save FILE]
     deltafold fold FILE ... [--dialect NAME] [--json] [--live]
     deltafold fold FILE ... --to FILE.parquet [--dialect NAME] [--vendor NAME]
     deltafold stats FILE
@@ -106,11 +107,22 @@ def make_parser() -> CommandParser:
         prog="deltafold",
         description="Folds streams of LLM providers into messages.",
         epilog="Exit codes: 0, success; 1, a stream ended in an error; 2, wrong usage.",
-        example="deltafold fold recording.sse",
+        example="deltafold demo",
     )
     parser.add_argument("--version", action="version", version=f"deltafold {__version__}")
     commands = parser.add_subparsers(required=True, metavar="command", parser_class=CommandParser)
-    for add in (_fold, _stats, _transcode, _inspect, _chat, _models, _doctor, _serve, _types):
+    for add in (
+        _demo,
+        _fold,
+        _stats,
+        _transcode,
+        _inspect,
+        _chat,
+        _models,
+        _doctor,
+        _serve,
+        _types,
+    ):
         add(commands)
     _completion(commands, parser)
     parser.commands = commands.choices
@@ -166,6 +178,21 @@ def _read_options(given: argparse.Namespace, dialect: str | None) -> "ReadOption
 
     bound = MAX_BYTES if given.max_bytes is None else given.max_bytes
     return ReadOptions(given.column, bound, is_plain=dialect is not None)
+
+
+def _demo(commands: _Commands) -> None:
+    def run(given: argparse.Namespace) -> int:
+        from deltafold.cli.run_demo import run_demo, save_recording
+
+        return run_demo() if given.save is None else save_recording(given.save)
+
+    summary = "see it work: recorded answers through real clients, and an agent; no key"
+    parser = _command(commands, "demo", summary, run, "--save broken.sse")
+    parser.add_argument(
+        "--save",
+        metavar="FILE",
+        help="write a recording of a stream that broke off instead, for fold and inspect",
+    )
 
 
 def _fold(commands: _Commands) -> None:

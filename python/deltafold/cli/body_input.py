@@ -17,6 +17,7 @@ from typing import Final, cast
 
 from deltafold import MisuseError, detect, dialect_names
 from deltafold._core import FIRST_REFUSAL, is_batch_line
+from deltafold.cli.exits import complain
 from deltafold.cli.progress import Progress, opened_file
 from deltafold.cli.recorded import STANDARD_INPUT, Named, chosen, named, the_one
 from deltafold.contract.names import ProtocolName
@@ -113,6 +114,8 @@ def _folder_instead(folder: str) -> MisuseError:
 @contextmanager
 def _reader(one: Named, progress: Progress) -> Generator[BufferedReader]:
     if one.file == STANDARD_INPUT:
+        if sys.stdin.isatty():
+            complain("reading standard input; name a file, or end it with Ctrl-D")
         yield cast("BufferedReader", sys.stdin.buffer)
         return
     if Path(one.file).is_dir():

@@ -26,6 +26,9 @@ FILES: Final = {
     "wrong.toml": b"[models\n",
     "no-table.toml": b"[model]\n",
     "misspelled.toml": b'[models]\na = "opnai/gpt-5"\n',
+    "setting.toml": b'[models.a]\nmodel = "openai/gpt-5"\ntemperatur = 1\n',
+    "value.toml": b'[models.a]\nmodel = "openai/gpt-5"\ntemperature = "hot"\n',
+    "number.toml": b"[models]\na = 3\n",
     "full/a.sse": ANTHROPIC,
     "breaks.py": b"1 / 0\n",
 }
@@ -96,6 +99,9 @@ WRONG_USES: Final = [
     ("serve wrong.toml", USAGE, ["wrong.toml: ", "line 1", "below a line [models]"]),
     ("serve no-table.toml", USAGE, ["no table [models]", "below a line [models]"]),
     ("serve misspelled.toml", USAGE, ["model a: unknown vendor", "did you mean 'openai'?"]),
+    ("serve setting.toml", USAGE, ["model a: there is no setting", "mean 'temperature'?"]),
+    ("serve value.toml", USAGE, ["model a: temperature: it must be a valid number"]),
+    ("serve number.toml", USAGE, ["model a: it must be a name, a table or a list, not 3"]),
     ("serve picture.sse", USAGE, ["is no text", "--model"]),
     ("serve full", USAGE, ["full is a folder: --replay full"]),
     ("serve --model fast", USAGE, ["must be NAME=VENDOR/MODEL"]),
@@ -204,6 +210,19 @@ def test_a_defect_is_one_line_with_what_to_report(
     (line,) = capsys.readouterr().err.splitlines()
     assert "please report it: KeyError: 'x'" in line
     assert "python -X dev -m deltafold" in line
+
+
+def test_a_file_that_the_environment_names_is_missed_in_one_line() -> None:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-m", "deltafold", "models", "gpt-5-mini"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**environment, "DELTAFOLD_MODELS": "/gone/models.toml"},
+    )
+    assert done.returncode == 2
+    assert done.stderr == "deltafold: /gone/models.toml: there is no folder /gone\n"
 
 
 def test_ctrl_c_ends_a_command_without_a_word(

@@ -27,8 +27,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, cast
 
-from deltafold import __version__, dialect_names, target_names
-from deltafold.cli.exits import EXIT_DEFECT, EXIT_DONE, EXIT_INTERRUPTED, complain
+from deltafold import MisuseError, __version__, dialect_names, target_names
+from deltafold.cli.exits import EXIT_DEFECT, EXIT_DONE, EXIT_INTERRUPTED, EXIT_USAGE, complain
 from deltafold.cli.parser import CommandParser, one_of, port, seconds, whole_number
 
 if TYPE_CHECKING:
@@ -71,6 +71,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _ENDED_BY_READER
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
+    except (MisuseError, OSError) as problem:  # such as a file that the environment names
+        complain(problem)
+        return EXIT_USAGE
     except Exception as defect:
         if sys.flags.dev_mode:
             raise

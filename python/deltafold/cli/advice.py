@@ -9,6 +9,7 @@ Law: a text without such advice is returned as it is.
 import re
 from typing import Final
 
+_NO_SETTING_OF: Final = r"\1there is no setting '\2'"
 _NO_SETTING: Final = r"--set \1: there is no such setting"
 
 _IN_A_SHELL: Final = tuple(
@@ -21,6 +22,7 @@ _IN_A_SHELL: Final = tuple(
             r"Request URL is missing an 'http://'.*",
             "no http:// or https:// before the host: --set base_url=http://HOST:PORT/v1",
         ),
+        (r"^(model [^:]*: )(?:Value error, )?\w+Config has no field '([^']*)'", _NO_SETTING_OF),
         (r"^(?:Value error, )?\w+Config has no field '([^']*)'", _NO_SETTING),
         (r"^(?!--)([\w.]+): (?=Input should|Value error, )", r"--set \1: "),
         ("Value error, ", ""),

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from deltafold.cli.advice import for_shell
 from deltafold.contract.foreign_text import printable
 from deltafold.contract.near_names import near_names
+from deltafold.contract.validation_text import validation_text
 
 EXIT_DONE: Final = 0
 """Everything ended well."""
@@ -46,10 +47,7 @@ def _text_of(problem: str | Exception) -> str:
     if isinstance(problem, str):
         return problem
     if isinstance(problem, ValidationError):
-        mistakes = (
-            ": ".join((*map(str, mistake["loc"]), mistake["msg"])) for mistake in problem.errors()
-        )
-        return for_shell("; ".join(mistakes))
+        return for_shell(validation_text(problem))
     if isinstance(problem, OSError) and isinstance(problem.filename, str):
         return _of_file(problem.filename, problem)
     return for_shell(str(problem))

@@ -10,13 +10,17 @@ starts from a history that the provider accepts. Nothing is stored.
 import json
 import sys
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 from deltafold import DeltaKind, Message, MisuseError, Model, ModelError, load_model
 from deltafold.cli.exits import EXIT_DONE, EXIT_ERROR, EXIT_USAGE, complain
 from deltafold.cli.screen import open_screen, say
 
-_SCALARS = {"true": True, "false": False}
+_SCALARS: Final = {"true": True, "false": False}
+_TEXTS: Final = frozenset({"api_key", "base_url", "known_as", "specification", "transport"})
+"""Settings that are texts, also where one looks like a number."""
+_OF_A_PROGRAM: Final = frozenset({"client", "error_mapper", "hooks", "timeouts"})
+"""Arguments of a Model that no text can be."""
 
 
 def chat(name: str, prompt: str | None, system_prompt: str | None, settings: Iterable[str]) -> int:
@@ -46,6 +50,10 @@ def _setting(text: str) -> tuple[str, Any]:
     name, mark, value = text.partition("=")
     if not mark or not name:
         raise MisuseError(f"--set {text!r} must be NAME=VALUE, such as max_tokens=500")
+    if name in _OF_A_PROGRAM:
+        raise MisuseError(f"--set {name}: it is an object, which a program alone can give")
+    if name in _TEXTS:
+        return name, value
     if value in _SCALARS:
         return name, _SCALARS[value]
     if value.startswith(("{", "[")):

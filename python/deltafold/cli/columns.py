@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from deltafold import arrow, target_names
-from deltafold.cli.advice import for_shell
 from deltafold.cli.exits import EXIT_DONE, EXIT_ERROR, EXIT_USAGE, complain
 from deltafold.cli.progress import open_progress
 from deltafold.cli.recorded import UNREADABLE, Named, files_below, recorded_in
@@ -110,8 +109,7 @@ def _fold_all(files: list[Named], rows: "_Rows", options: ReadOptions) -> bool:
                     rows.append(stream)
             except UNREADABLE as problem:
                 progress.erase()
-                known = file.file in str(problem)
-                complain(problem if known else f"{file.file}: {for_shell(str(problem))}")
+                complain(problem, file.file)
                 is_whole = False
     return is_whole
 

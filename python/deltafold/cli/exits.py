@@ -30,8 +30,12 @@ _NEAR: Final = 0.8
 """Names of files beside each other resemble each other."""
 
 
-def complain(problem: str | Exception) -> None:
+def complain(problem: str | Exception, file: str = "") -> None:
     """Write a line about a problem, whose own lines are joined.
+
+    Args:
+        problem: what went wrong.
+        file: the file that was read, which a package that fails does not name.
 
     Raises:
         BrokenPipeError: the problem is that the reader of the output has ended, which ends the
@@ -39,7 +43,9 @@ def complain(problem: str | Exception) -> None:
     """
     if isinstance(problem, BrokenPipeError):
         raise problem
-    line = " ".join(map(str.strip, _text_of(problem).split("\n")))
+    text = _text_of(problem)
+    named = text if file in text else f"{file}: {text}"
+    line = " ".join(map(str.strip, named.split("\n")))
     print(f"deltafold: {printable(line)}", file=sys.stderr)
 
 

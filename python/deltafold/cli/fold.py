@@ -52,7 +52,7 @@ def fold_files(
                             code = max(code, EXIT_ERROR)
             except UNREADABLE as problem:
                 progress.erase()
-                complain(problem)
+                complain(problem, named(file).shown)
                 code = max(code, EXIT_USAGE)
     return code
 

@@ -58,7 +58,7 @@ def inspect_file(
             _report(inspections, difference)
         path = _write(make_page(inspections, difference), out)
     except UNREADABLE as problem:
-        complain(problem)
+        complain(problem, named(file).shown if diff is None else "")
         return EXIT_USAGE
     say(str(path))
     if opens and not webbrowser.open(path.absolute().as_uri()):

@@ -109,7 +109,7 @@ def show_stats(path: str) -> int:
         print_summary(path)
         table = _Table(path)
     except (OSError, ValueError, MisuseError) as problem:
-        complain(problem)
+        complain(problem, path)
         return EXIT_USAGE
     for name, place in _COUNTED:
         pairs = table.counted(place)

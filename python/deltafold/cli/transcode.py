@@ -37,7 +37,7 @@ def transcode_file(
             write(transcoder.close())
             sys.stdout.flush()
     except UNREADABLE as problem:
-        complain(problem)
+        complain(problem, named(file).shown)
         return EXIT_USAGE
     for note in transcoder.notes:
         times = f" ({note['count']} times)" if note["count"] > 1 else ""

@@ -99,7 +99,8 @@ class _Module:
         else:
             self._add_class(self._root, self._schema)
             end = ""
-        for definition, name in self._names.items():
+        # The class of a definition may name further ones.
+        for definition, name in list(self._names.items()):
             if self._is_object(self._definitions[definition]):
                 self._add_class(name, self._definitions[definition])
         names = ["TypeAlias"] if end else []

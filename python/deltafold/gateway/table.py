@@ -204,7 +204,8 @@ def read_table(path: str | Path, **settings: object) -> ModelTable:
     if given:
         raise MisuseError(f"{path}: unknown: {', '.join(given)}; there is the table [models]")
     for name, entry in cast("dict[str, object]", models).items():
-        if not isinstance(entry, str | dict | list):
+        rows = cast("list[object]", entry) if isinstance(entry, list) else [entry]
+        if not all(isinstance(row, str | dict) for row in rows):
             raise MisuseError(
                 f"models: {name!r}: it must be a name, a table or a list, not {entry!r}"
             )

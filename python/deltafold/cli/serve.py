@@ -10,6 +10,7 @@ under uvloop httpx2 holds megabytes for a client that hardly reads.
 """
 
 import math
+import socket
 from collections.abc import Sequence
 from importlib.util import find_spec
 from tomllib import TOMLDecodeError
@@ -78,6 +79,12 @@ def serve(
         first = next((name for name in table.names if "*" not in name), "NAME")
         print(CLIENTS[config_of].format(url=f"http://{host}:{port}", model=first), end="")
         return EXIT_DONE
+    try:
+        _try_address(host, port)
+    except OSError as problem:
+        why = (problem.strerror or str(problem)).lower()
+        complain(f"{host}:{port}: {why}; choose another address with --port and --host")
+        return EXIT_USAGE
     fetcher = FileFetcher() if fetch_files else None
     app = create_app(
         table,
@@ -126,6 +133,24 @@ def _table(file: str | None, models: Sequence[str], replay: str | None) -> "Mode
         raise MisuseError(
             f"{file} is no text: give a TOML file with a table [models], or --model"
         ) from wrong
+
+
+def _try_address(host: str, port: int) -> None:
+    """Listen on an address for a moment: a server that cannot would only log it.
+
+    Raises:
+        OSError: the name does not resolve, or the port is in use or needs other rights.
+    """
+    problem: OSError | None = None
+    # A name such as localhost has addresses of IPv4 and of IPv6, which not every machine has.
+    for family, _, _, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+        try:
+            with socket.create_server(address[:2], family=family):
+                return
+        except OSError as found:
+            problem = found
+    if problem is not None:
+        raise problem
 
 
 def _transport() -> str:

@@ -43,9 +43,8 @@ BLESSED := $(shell sed -n 's/^bless-\([a-z]*\):.*/\1/p' $(firstword $(MAKEFILE_L
 help: ## what can be made
 	@sed -n -e '/^check-/d' -e '/^bench-/d' -e '/^bless-/d' -e 's/^\([a-z-]*\):.*## /  make \1@/p' $(firstword $(MAKEFILE_LIST)) | awk -F@ '{ printf "%-22s %s\n", $$1, $$2 }'
 
-demo: .venv-demo/installed ## adapters stream recordings from a loopback server, then an agent works with two of them
-	.venv-demo/bin/python -m deltafold.cli.demo
-	.venv-demo/bin/python examples/agent_loop.py
+demo: .venv-demo/installed ## `deltafold demo`: recordings through the real SDKs and a gateway, then an agent
+	@.venv-demo/bin/deltafold demo
 
 test: .venv-test/installed ## Rust tests, Python tests against the installed wheel, the instruction gate
 	cargo test $(CARGO_CHECKED)
@@ -216,8 +215,9 @@ bless-gate: .venv-test/ready ## rewrites rust/benches/instructions.json from wha
 	.venv-test/bin/python tools/instruction_gate.py --bless
 
 $(WHEEL): $(WHEEL_SOURCES) .venv-build/ready
-	rm -f dist/*.whl
-	.venv-build/bin/maturin build --release --locked --auditwheel skip --compression-level 9 --interpreter .venv-build/bin/python --out dist
+	@echo "building the wheel, which takes some minutes after a change of Rust"
+	@rm -f dist/*.whl
+	@tools/quietly.sh .venv-build/bin/maturin build --release --locked --auditwheel skip --compression-level 9 --interpreter .venv-build/bin/python --out dist
 	@touch $@
 
 # What is measured is what a user installs: an extension that was optimized with a profile.
@@ -235,12 +235,12 @@ $(foreach name,bench gateway frameworks strands requests,.venv-$(name)/installed
 	@touch $@
 
 .venv-%/installed: .venv-%/ready $(WHEEL)
-	.venv-$*/bin/python -m pip install --quiet --no-deps --force-reinstall dist/*.whl
+	@tools/quietly.sh .venv-$*/bin/python -m pip install --disable-pip-version-check --no-deps --force-reinstall dist/*.whl
 	@touch $@
 
 .venv-%/ready: requirements/%.txt tools/preflight.sh
 	@python=$$(tools/preflight.sh $(PYTHON)) && rm -rf .venv-$* && "$$python" -m venv .venv-$*
-	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement $<
+	@tools/quietly.sh .venv-$*/bin/python -m pip install --disable-pip-version-check --no-deps --require-hashes --requirement $<
 	@touch $@
 
 .venv-release/bin/actionlint: .venv-release/ready

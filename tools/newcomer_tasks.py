@@ -27,6 +27,8 @@ from capture_forms import EXACT, LINES
 from deltafold.testing import answer
 
 _SECONDS: Final = 120
+_DEMO_SECONDS: Final = 20
+_DEMO_COLUMNS: Final = 80
 _OK, _UNAUTHORIZED, _NOT_FOUND = 200, 401, 404
 _ROWS: Final = 100_000
 _PROTOCOLS: Final = ("openai-chat", "openai-responses", "anthropic-messages", "gemini")
@@ -372,6 +374,18 @@ def _captures(run: Run) -> None:
             raise FailedTaskError(f"{name}: the page does not mark the cut")
 
 
+def _demo(run: Run) -> None:
+    """Run what follows the installation, which is done: `pip` alone would ask its index."""
+    commands = [line for line in run.code.splitlines() if not line.startswith("pip ")]
+    began = time.perf_counter()
+    printed = run.of_command(["/bin/sh", "-e", "-c", "\n".join(commands)])
+    seconds = time.perf_counter() - began
+    _has_in_order(printed, ["Anthropic: thinking", "An agent: ", "Events a second", "openai-chat"])
+    widest = max(map(len, printed.splitlines()))
+    if seconds > _DEMO_SECONDS or widest > _DEMO_COLUMNS:
+        raise FailedTaskError(f"the demo took {seconds:.1f} s and {widest} columns")
+
+
 def _chat(key: str) -> dict[str, str]:
     return {"authorization": f"Bearer {key}"}
 
@@ -417,6 +431,7 @@ _HOW: Final = "docs/how-to"
 _FRAMEWORKS: Final = "docs/frameworks.md"
 
 TASKS: Final = (
+    Task("demo", [("docs/index.md", "See it")], _demo, "demo", language="sh"),
     Task("readme", [("README.md", "Change two lines")], _readme, "openai"),
     Task("two-turns", [("docs/index.md", "Change two lines of an SDK call")], _two_turns, "openai"),
     Task(

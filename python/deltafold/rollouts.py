@@ -13,14 +13,17 @@ import random
 from array import array
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, Unpack, cast
 
 from deltafold.contract.foreign_text import well_formed
 from deltafold.contract.kinds import ErrorCode
 from deltafold.contract.log import LOGGER
 from deltafold.errors.model_error import ModelError
+from deltafold.message.card import Block, Card
+from deltafold.message.cards import failure_card, message_card, nested
 from deltafold.message.messages import Message
+from deltafold.message.shown import Shown
 from deltafold.models.base import Model
 from deltafold.models.call_inputs import Messages, Tools
 
@@ -37,7 +40,7 @@ _Model: TypeAlias = Model[Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Trajectory:
+class Trajectory(Shown):
     """One answer to one prompt.
 
     The arrays are contiguous and read-only. `numpy.asarray(trajectory.logprobs)` and
@@ -63,6 +66,28 @@ class Trajectory:
     message: Message = field(repr=False)
     error: ModelError | None = None
     tries: int = 1
+
+    def _card(self) -> Card:
+        """Return the answer, behind its place, its tokens and the failure that ended it."""
+        asked = self.prompt if isinstance(self.prompt, str) else repr(self.prompt)
+        blocks: list[Block | Card] = [
+            Block(kind="other", label="prompt", text=asked, folds=not isinstance(self.prompt, str))
+        ]
+        if self.error is not None:
+            failure = failure_card(self.error)
+            # The message has what was received before.
+            own = [one for one in failure.blocks if isinstance(one, Block)]
+            blocks.append(replace(failure, blocks=own))
+        facts = [f"prompt {self.prompt_index}, choice {self.choice}"]
+        facts += [f"{self.tries} tries"] if self.tries > 1 else []
+        for tokens, what in ((self.token_ids, "token ids"), (self.logprobs, "log probabilities")):
+            facts += [f"{len(tokens):,} {what}"] if tokens is not None else []
+        blocks.append(nested("answer", message_card(self.message)))
+        return Card(
+            title=f"Trajectory {'whole' if self.error is None else self.error.code}",
+            facts=facts,
+            blocks=blocks,
+        )
 
     @property
     def logprobs(self) -> "memoryview[float] | None":

@@ -3,6 +3,7 @@
 import io
 import json
 import shutil
+import socket
 import subprocess
 import sys
 import tomllib
@@ -234,6 +235,18 @@ def test_serve_refuses_a_wrong_table_in_one_line(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(arguments) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_serve_says_in_one_line_that_it_cannot_listen(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["serve", "--model", "fast=openai/gpt-5"]
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert main([*asked, "--port", str(port)]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"deltafold: 127.0.0.1:{port}: ")
+    assert "choose another address with --port" in line
+    assert main([*asked, "--host", "nowhere.invalid"]) == 2
     assert len(capsys.readouterr().err.splitlines()) == 1
 
 

@@ -54,6 +54,16 @@ def test_fold_detects_the_protocol_of_a_slow_pipe(
     assert len(json.loads(capsys.readouterr().out)["parts"]) == 4
 
 
+def test_a_person_is_told_that_a_command_reads_what_they_type(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    typed = io.TextIOWrapper(io.BufferedReader(Trickle(CHAT, 4096)))
+    monkeypatch.setattr("sys.stdin", typed)
+    monkeypatch.setattr(typed, "isatty", lambda: True)
+    assert main(["fold", "--json"]) == 0
+    assert "reading standard input; name a file" in capsys.readouterr().err
+
+
 def test_an_unknown_protocol_is_named_with_its_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -7,6 +7,7 @@ send.
 import ast
 import contextlib
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -152,7 +153,8 @@ def test_the_commands_of_a_shell_block_run(
                     text=True,
                     check=False,
                 )
-                assert ended.returncode == 0, ended.stderr
+                stated = re.search(r"# .*exit code (\d)", line)
+                assert ended.returncode == int(stated[1] if stated else 0), ended.stderr
                 assert ended.stdout
             else:
                 assert words[0] in {"pip", "make"}, f"{block.page}: {line} is not checked"

@@ -1,95 +1,236 @@
-"""Representations of the objects: `repr` is short, `print` and rich show everything."""
+"""Messages, streams, failures, runs and trajectories show themselves: HTML, and lines of rich.
+
+What a provider wrote is text in both: no markup of HTML or rich, no control character.
+"""
 
 import io
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from operator import methodcaller
+from typing import Any, Final
 
 import pytest
-from pydantic import BaseModel
 from rich.console import Console
+from rich.live import Live
 
 import deltafold
-from any_name import AnyName
-from deltafold import Message, Meta, TextPart, ThinkingPart, ToolCallPart, ToolSpec, Usage
-from deltafold.contract.short_repr import short
-from wires import ANTHROPIC, CHAT
+from deltafold import Message, ModelError, TextPart, ThinkingPart, ToolCallPart, Usage
+from deltafold.contract.kinds import ErrorCode
+from deltafold.conversation import AgentState, RunResult, RunStatus, ToolCallRequest
+from deltafold.rollouts import Trajectory
+from wires import ANTHROPIC, CHAT, CHAT_ERROR, chat
 
-LONG = "every word counts " * 1_000
+html_of = methodcaller("_repr_html_")
 
-
-def folded(body: bytes = ANTHROPIC, dialect: AnyName = "anthropic-messages") -> Message:
-    return deltafold.fold(body, dialect)
-
-
-@pytest.mark.parametrize(
-    "shown",
-    [
-        Message.user(LONG),
-        Message.assistant(*[TextPart(text=LONG)] * 100),
-        TextPart(text=LONG),
-        ThinkingPart(text=LONG, provider_state={"data": {"signature": LONG}}),
-        ToolCallPart(tool_call_id="1", tool_name="f", raw_args_text=f'{{"a": "{LONG}"}}'),
-        Usage(input_tokens=1, details={"raw": {str(number): LONG for number in range(100)}}),
-        Meta(warnings=[{"code": "a", "message": LONG}] * 100),
-        ToolSpec(name="f", description=LONG, parameter_schema={"type": "object", "title": LONG}),
-    ],
-    ids=lambda shown: type(shown).__name__,
+HOSTILE: Final = "[red]a[/red] :smile: <script>alert(1)</script> \x1b[31m\x07\u202e"
+IN_HTML: Final = (
+    r"[red]a[/red] :smile: &lt;script&gt;alert(1)&lt;/script&gt; \u001b[31m\u0007\u202e"
 )
-def test_repr_is_bounded_however_long_the_content_is(shown: BaseModel) -> None:
-    assert len(repr(shown)) < 2_500
-    assert repr(shown).startswith(f"{type(shown).__name__}(")
+IN_A_TERMINAL: Final = r"[red]a[/red] :smile: <script>alert(1)</script> \u001b[31m\u0007\u202e"
 
 
-def test_repr_of_a_message_has_what_a_person_looks_for_and_no_ids() -> None:
-    text = repr(folded())
-    for expected in ("role='assistant'", "tool_name='get_forecast'", "finish_reason='tool_calls'"):
-        assert expected in text
-    assert "run_id" not in text
-    assert "annotations" not in text  # it has its default value
-    assert repr(Message.user("Hi")) == "Message(role='user', parts=[TextPart(text='Hi')])"
+def message(text: str) -> Message:
+    call = ToolCallPart(tool_call_id=text, tool_name=text, raw_args_text=text, incomplete=True)
+    shown = Message.assistant(ThinkingPart(text=text), TextPart(text=text), call)
+    shown.meta.warnings = [{"code": text, "message": text}]
+    shown.meta.model_id = text
+    return shown
 
 
-def test_a_folded_and_a_validated_message_have_the_same_repr() -> None:
-    message = folded()
-    assert repr(Message.from_json(message.to_json())) == repr(message)
-    assert str(Message.from_json(message.to_json())) == str(message)
+def failure(text: str) -> ModelError:
+    failed = ModelError(
+        code=ErrorCode.OVERLOADED,
+        message=text,
+        retryable=True,
+        retry_after=7,
+        status=529,
+        provider_code=text,
+        http_request_id=text,
+        partial_message=message(text),
+        body=text,
+    )
+    failed.excerpt, failed.hint = text, text
+    return failed
 
 
-def test_print_shows_all_content() -> None:
-    assert LONG in str(Message.user(LONG))
-    message = folded(CHAT, "openai-chat")
-    lines = str(message).splitlines()
-    assert [line.partition(" ")[0].rstrip(":") for line in lines] == [
-        "thinking",
-        "text",
-        "tool",
-        "tool",
-        "finish",
-        "usage",
-    ]
+def run(text: str) -> RunResult[Any]:
+    call = ToolCallRequest(text, text, text)
+    return RunResult(
+        RunStatus.FAILED,
+        message(text),
+        "error",
+        AgentState.create_default("You are brief."),
+        output={text: text},
+        turns=2,
+        usage=Usage(input_tokens=1200, output_tokens=30),
+        cost_usd=0.25,
+        cost_unpriced=(text,),
+        pending=(call,),
+        error=failure(text),
+    )
 
 
-def test_rich_shows_every_member_that_is_set() -> None:
-    message = folded()
-    console = Console(file=io.StringIO(), width=10_000)
-    console.print(message)
-    assert isinstance(console.file, io.StringIO)
-    shown = console.file.getvalue()
-    assert str(message.id) in shown
-    assert message.thinking in shown
-    assert "raw_finish_reason='tool_use'" in shown
+def trajectory(text: str) -> Trajectory:
+    return Trajectory(text, 3, 1, message(text), failure(text), 2)
 
 
-def test_repr_of_a_model_names_it_and_shows_no_key() -> None:
-    model = deltafold.load_model("openai-chat/gpt-5", api_key="sk-very-secret", temperature=0.5)
-    assert repr(model) == "<OpenAIChatModel gpt-5 of openai, openai-chat>"
-    assert repr(model.get_config()) == "OpenAIChatConfig(model_id='gpt-5', temperature=0.5)"
+def stream(text: str) -> deltafold.DeltaStream:
+    opened = deltafold.stream([chat(text)], "openai-chat")
+    opened.final_message()
+    return opened
 
 
-def test_long_values_are_shortened_with_their_length() -> None:
-    assert short("a" * 61) == f"'{'a' * 60}'... (61 characters)"
-    assert short(["a"] * 9) == "['a', 'a', 'a', 'a', 'a', 'a', ...]"
-    assert short("short") == "'short'"
+SHOWN: Final[dict[str, Callable[[str], object]]] = {
+    "message": message,
+    "failure": failure,
+    "run": run,
+    "run of another failure": lambda text: replace(run(text), error=ValueError(text)),
+    "trajectory": trajectory,
+    "stream": stream,
+}
 
 
-def test_repr_of_a_part_begins_with_its_content() -> None:
-    part = ThinkingPart(text="why", provider_state={"dialect": "gemini", "data": {}})
-    assert repr(part).startswith("ThinkingPart(text='why', provider_state={")
+def printed(shown: object, *, width: int = 400, **settings: Any) -> str:  # noqa: ANN401 - rich's
+    """Return what rich prints of an object, on a terminal of 400 columns."""
+    written = io.StringIO()
+    Console(file=written, width=width, **settings).print(shown)
+    return written.getvalue()
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_html_has_what_a_provider_wrote_as_text(name: str) -> None:
+    html = html_of(SHOWN[name](HOSTILE))
+    assert IN_HTML in html
+    assert "<script" not in html
+    assert not [character for character in "\x1b\x07\u202e" if character in html]
+    assert html.count("<div") == html.count("</div>")
+    assert html.count("<details") == html.count("</details>")
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_rich_has_what_a_provider_wrote_as_text(name: str) -> None:
+    shown = printed(SHOWN[name](HOSTILE))
+    assert IN_A_TERMINAL in shown
+    assert not [character for character in "\x1b\x07\u202e" if character in shown]
+    coloured = printed(SHOWN[name](HOSTILE), force_terminal=True, color_system="standard")
+    assert IN_A_TERMINAL in coloured
+    assert "\x1b[31m\x07" not in coloured
+    assert "\u202e" not in coloured
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_a_page_has_the_colours_of_the_notebook(name: str) -> None:
+    html = html_of(SHOWN[name]("a"))
+    styles = html.replace("border-left:3px solid #", "")
+    assert "color:" not in styles
+    assert "background" not in styles
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_a_long_text_is_folded_and_bounded(name: str) -> None:
+    text = "first " + "x" * 300_000 + " last"
+    html = html_of(SHOWN[name](text))
+    assert "<details><summary>" in html
+    assert "(300,011 characters)" in html
+    assert "last</div></details>" in html
+    lines = printed(SHOWN[name](text), width=80)
+    assert "… 300,011 characters in all" in lines
+    assert len(lines) < 60_000
+
+
+def test_a_failure_says_what_to_do_and_what_was_received() -> None:
+    with pytest.raises(ModelError) as failed:
+        deltafold.fold(CHAT_ERROR, "openai-chat")
+    for shown in (html_of(failed.value), printed(failed.value)):
+        places = [
+            shown.index(words)
+            for words in (
+                "ModelError overloaded",
+                "may be sent again",
+                "The engine is currently overloaded",
+                "wait, then send the request again",
+                "received before",
+                "The answer begins well enough",
+            )
+        ]
+        assert places == sorted(places)
+
+
+def test_a_run_shows_its_end_its_costs_and_what_waits() -> None:
+    for shown in (html_of(run("tide")), printed(run("tide"))):
+        for words in (
+            "RunResult failed",
+            "error · 2 answers · 1,200 tokens in, 30 tokens out · $0.25 without tide",
+            "waits for an approval",
+            "ModelError overloaded",
+            "output",
+            "last answer",
+        ):
+            assert words in shown
+
+
+def test_a_trajectory_shows_what_was_received_once() -> None:
+    answered = Message.assistant("High tide.")
+    failed = failure("late")
+    failed.partial_message = answered
+    for shown in (
+        html_of(Trajectory("When?", 3, 1, answered, failed, 2)),
+        printed(Trajectory("When?", 3, 1, answered, failed, 2)),
+    ):
+        assert "Trajectory overloaded" in shown
+        assert "prompt 3, choice 1 · 2 tries" in shown
+        assert shown.count("High tide.") == 1
+    assert "Trajectory whole" in printed(Trajectory("When?", 0, 0, answered))
+
+
+def test_a_stream_in_progress_shows_the_end_of_its_text() -> None:
+    def pieces() -> Iterator[bytes]:
+        yield b'data: {"choices":[{"delta":{"content":"begins ' + b"x" * 5_000 + b' grows"}}]}\n\n'
+        yield b'data: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
+
+    opened = deltafold.stream(pieces(), "openai-chat")
+    deltas = iter(opened)
+    next(deltas)
+    html, lines = html_of(opened), printed(opened)
+    assert "stream started" in html
+    assert "<details open>" in html
+    assert "grows" in lines
+    assert "begins" not in lines
+    list(deltas)
+    html, lines = html_of(opened), printed(opened)
+    assert "stream done" in html
+    assert "<details open>" not in html
+    assert "begins" in lines
+
+
+def test_rich_draws_a_stream_while_it_is_read() -> None:
+    written = io.StringIO()
+    console = Console(file=written, width=120, force_terminal=True)
+    events = [event + b"\n\n" for event in CHAT.split(b"\n\n")[:-1]]
+    opened = deltafold.stream(iter(events), "openai-chat")
+    with Live(opened, console=console, auto_refresh=False) as live:
+        for _ in opened:
+            live.refresh()
+    shown = written.getvalue()
+    assert shown.index("stream started") < shown.index("stream done")
+    assert "Saint-Malo" in shown
+
+
+def test_the_writers_are_loaded_when_something_is_shown() -> None:
+    code = (
+        "import sys, deltafold\n"
+        "from deltafold import ModelError, stream\n"
+        "named = {'rich', 'deltafold.message.html', 'deltafold.message.rich_lines'}\n"
+        "sys.exit(', '.join(named & set(sys.modules)) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_message_of_a_model_is_shown_alike_in_both() -> None:
+    answered = deltafold.fold(ANTHROPIC, "anthropic-messages")
+    for shown in (html_of(answered), printed(answered)):
+        for words in ("thinking", "get_forecast", "Kyōto", "tool_calls", "187 tokens out"):
+            assert words in shown

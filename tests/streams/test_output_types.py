@@ -91,6 +91,12 @@ def test_a_written_module_can_be_imported(
     assert get_type_hints(partial)
 
 
+def test_objects_inside_of_a_definition_get_a_class() -> None:
+    text = module_of_type("deltafold:Message")
+    assert "class ToolCallPart_payloadPartial(TypedDict, total=False):" in text
+    compile(text, "types", "exec")
+
+
 def test_a_type_that_is_no_object_gets_an_alias() -> None:
     text = module_of_type("recipes:Dishes")
     assert 'DishesPartial: TypeAlias = "list[DishPartial]"' in text

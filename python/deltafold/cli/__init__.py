@@ -1,5 +1,6 @@
 """The `deltafold` command: folds and transcodes recordings, and calls models.
 
+    deltafold demo [--save FILE]
     deltafold fold FILE ... [--dialect NAME] [--json] [--live]
     deltafold fold FILE ... --to FILE.parquet [--dialect NAME] [--vendor NAME]
     deltafold stats FILE
@@ -14,6 +15,9 @@
 
 Exit codes: 0, everything ended well; 1, a stream ended in an error, and the received parts are
 printed, a file has other types, or two recordings differ; 2, wrong usage.
+
+Laws: a mistake of the caller has one to three lines on standard error, which say what to do. No
+command prints a traceback, except under `python -X dev`.
 """
 
 import argparse
@@ -23,13 +27,17 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, cast
 
-from deltafold import __version__, dialect_names, target_names
+from deltafold import MisuseError, __version__, dialect_names, target_names
+from deltafold.cli.exits import EXIT_DEFECT, EXIT_DONE, EXIT_INTERRUPTED, EXIT_USAGE, complain
+from deltafold.cli.parser import CommandParser, one_of, port, seconds, whole_number
 
 if TYPE_CHECKING:
     from deltafold.testing.captures.reading import ReadOptions
 
 _ENDED_BY_READER: Final = 141
 """Exit code of a program that SIGPIPE ends, 128 and the number of the signal."""
+
+_CUTS: Final = ("event", "break", "event_and_break")
 
 _Command: TypeAlias = Callable[[argparse.Namespace], int]
 
@@ -43,7 +51,8 @@ class _Commands(Protocol):
         *,
         help: str,  # noqa: A002 - the name of argparse
         description: str,
-    ) -> argparse.ArgumentParser: ...
+        example: str,
+    ) -> CommandParser: ...
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -53,29 +62,73 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     try:
         try:
-            arguments = make_parser().parse_args(argv)
-            code = cast("_Command", arguments.run)(arguments)
+            return _run(sys.argv[1:] if argv is None else list(argv))
         finally:  # `--help` leaves by SystemExit
             sys.stdout.flush()
     except BrokenPipeError:
         # Python flushes the stream once more when it ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _ENDED_BY_READER
-    return code
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    except (MisuseError, OSError) as problem:  # such as a file that the environment names
+        complain(problem)
+        return EXIT_USAGE
+    except Exception as defect:
+        if sys.flags.dev_mode:
+            raise
+        complain(
+            f"a defect of deltafold {__version__}, please report it: "
+            f"{type(defect).__name__}: {defect}; python -X dev -m deltafold ... shows its place"
+        )
+        return EXIT_DEFECT
 
 
-def make_parser() -> argparse.ArgumentParser:
+def _run(words: list[str]) -> int:
+    parser = make_parser()
+    commands = parser.commands
+    if not words:
+        parser.print_help()
+        return EXIT_DONE
+    if words[0].startswith("-"):
+        if not any(name.startswith(words[0]) for name in ("-h", *parser.options())):
+            parser.refuse_unknown(words)
+    elif words[0] not in commands:
+        try:
+            one_of("command", commands)(words[0])
+        except argparse.ArgumentTypeError as mistake:
+            parser.refuse(str(mistake))
+    given, unknown = parser.parse_known_args(words)
+    if unknown:
+        commands.get(words[0], parser).refuse_unknown(unknown)
+    return cast("_Command", given.run)(given)
+
+
+def make_parser() -> CommandParser:
     """Make the parser of the command."""
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog="deltafold",
         description="Folds streams of LLM providers into messages.",
         epilog="Exit codes: 0, success; 1, a stream ended in an error; 2, wrong usage.",
+        example="deltafold demo",
     )
     parser.add_argument("--version", action="version", version=f"deltafold {__version__}")
-    commands = parser.add_subparsers(required=True, metavar="command")
-    for add in (_fold, _stats, _transcode, _inspect, _chat, _models, _doctor, _serve, _types):
+    commands = parser.add_subparsers(required=True, metavar="command", parser_class=CommandParser)
+    for add in (
+        _demo,
+        _fold,
+        _stats,
+        _transcode,
+        _inspect,
+        _chat,
+        _models,
+        _doctor,
+        _serve,
+        _types,
+    ):
         add(commands)
     _completion(commands, parser)
+    parser.commands = commands.choices
     return parser
 
 
@@ -88,8 +141,15 @@ def _command(
     name: str,
     summary: str,
     run: _Command,
-) -> argparse.ArgumentParser:
-    parser = commands.add_parser(name, help=summary, description=f"{summary.capitalize()}.")
+    example: str,
+) -> CommandParser:
+    """Add a command; `example` is what follows its name in an example."""
+    parser = commands.add_parser(
+        name,
+        help=summary,
+        description=f"{summary.capitalize()}.",
+        example=f"deltafold {name} {example}",
+    )
     parser.set_defaults(run=run)
     return parser
 
@@ -97,7 +157,9 @@ def _command(
 def _add_dialect(parser: argparse.ArgumentParser) -> None:
     names = dialect_names()
     about = f"the protocol, else detected: {', '.join(names)}"
-    parser.add_argument("--dialect", choices=names, metavar="NAME", help=about)
+    parser.add_argument(
+        "--dialect", type=one_of("protocol", names), choices=names, metavar="NAME", help=about
+    )
 
 
 def _add_capture(parser: argparse.ArgumentParser) -> None:
@@ -108,7 +170,7 @@ def _add_capture(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--max-bytes",
-        type=int,
+        type=whole_number,
         metavar="N",
         help="bound of a capture that is held at once, when it is unpacked; default 268435456",
     )
@@ -119,6 +181,21 @@ def _read_options(given: argparse.Namespace, dialect: str | None) -> "ReadOption
 
     bound = MAX_BYTES if given.max_bytes is None else given.max_bytes
     return ReadOptions(given.column, bound, is_plain=dialect is not None)
+
+
+def _demo(commands: _Commands) -> None:
+    def run(given: argparse.Namespace) -> int:
+        from deltafold.cli.run_demo import run_demo, save_recording
+
+        return run_demo() if given.save is None else save_recording(given.save)
+
+    summary = "see it work: recorded answers through real clients, and an agent; no key"
+    parser = _command(commands, "demo", summary, run, "--save broken.sse")
+    parser.add_argument(
+        "--save",
+        metavar="FILE",
+        help="write a recording of a stream that broke off instead, for fold and inspect",
+    )
 
 
 def _fold(commands: _Commands) -> None:
@@ -135,12 +212,16 @@ def _fold(commands: _Commands) -> None:
             )
         from deltafold.cli.fold import fold_files
 
+        if given.vendor is not None:
+            parser.refuse("--vendor is for --to: whose prices the rows have")
         options = _read_options(given, given.dialect)
         return fold_files(
             given.files, given.dialect, options, json_lines=given.json, live=given.live
         )
 
-    parser = _command(commands, "fold", "fold recorded response bodies into their messages", run)
+    parser = _command(
+        commands, "fold", "fold recorded response bodies into their messages", run, "recording.sse"
+    )
     parser.add_argument(
         "files",
         nargs="*",
@@ -180,7 +261,8 @@ def _stats(commands: _Commands) -> None:
 
         return show_stats(given.file)
 
-    parser = _command(commands, "stats", "show the distributions of a file of fold --to", run)
+    summary = "show the distributions of a file of fold --to"
+    parser = _command(commands, "stats", summary, run, "rows.parquet")
     parser.add_argument("file", metavar="FILE", help="the Parquet file, or results of a batch")
 
 
@@ -191,11 +273,28 @@ def _transcode(commands: _Commands) -> None:
         options = _read_options(given, given.source)
         return transcode_file(given.file, given.source, given.target, options)
 
-    parser = _command(commands, "transcode", "write a recorded stream as another protocol", run)
+    summary = "write a recorded stream as another protocol"
+    parser = _command(commands, "transcode", summary, run, "recording.sse --to openai-chat")
     parser.add_argument("file", nargs="?", default="-", help="a body, or FILE#2 of a capture")
     _add_capture(parser)
-    parser.add_argument("--from", dest="source", choices=dialect_names(), help="else detected")
-    parser.add_argument("--to", dest="target", required=True, choices=target_names())
+    sources, targets = dialect_names(), target_names()
+    parser.add_argument(
+        "--from",
+        dest="source",
+        type=one_of("protocol", sources),
+        choices=sources,
+        metavar="NAME",
+        help=f"the protocol of the file, else detected: {', '.join(sources)}",
+    )
+    parser.add_argument(
+        "--to",
+        dest="target",
+        required=True,
+        type=one_of("target", targets),
+        choices=targets,
+        metavar="NAME",
+        help=f"what to write: {', '.join(targets)}",
+    )
 
 
 def _inspect(commands: _Commands) -> None:
@@ -211,7 +310,8 @@ def _inspect(commands: _Commands) -> None:
             opens=given.open,
         )
 
-    parser = _command(commands, "inspect", "show on a page what a recorded stream did", run)
+    summary = "show on a page what a recorded stream did"
+    parser = _command(commands, "inspect", summary, run, "recording.sse")
     parser.add_argument(
         "file", nargs="?", default="-", help="a body, FILE#2 of a capture, or a page"
     )
@@ -235,7 +335,8 @@ def _chat(commands: _Commands) -> None:
 
         return chat(given.model, given.prompt, given.system, given.set)
 
-    parser = _command(commands, "chat", "talk with a model", run)
+    example = 'anthropic/claude-sonnet-5-5 "When is high tide?"'
+    parser = _command(commands, "chat", "talk with a model", run, example)
     parser.add_argument("model", help="vendor/model, for example anthropic/claude-sonnet-4-5")
     parser.add_argument("prompt", nargs="?", help="one message; else lines, or standard input")
     parser.add_argument("--system", metavar="TEXT", help="the system prompt")
@@ -254,7 +355,8 @@ def _models(commands: _Commands) -> None:
 
         return list_models(given.name)
 
-    parser = _command(commands, "models", "list the vendors, or the facts about one model", run)
+    summary = "list the vendors, or the facts about one model"
+    parser = _command(commands, "models", summary, run, "openai/gpt-5.6-terra")
     parser.add_argument("name", nargs="?", help="a part of a vendor's name, or vendor/model")
 
 
@@ -265,7 +367,7 @@ def _doctor(commands: _Commands) -> None:
         return examine(given.model)
 
     summary = "show versions, extras, keys, proxies, and what a call would send"
-    parser = _command(commands, "doctor", summary, run)
+    parser = _command(commands, "doctor", summary, run, "openai/gpt-5.6-terra")
     parser.add_argument("model", nargs="?", help="vendor/model, whose request to show; not sent")
 
 
@@ -291,7 +393,8 @@ def _serve(commands: _Commands) -> None:
     from deltafold.cli.clients import CLIENTS
 
     summary = "answer clients of any protocol by calling models"
-    parser = _command(commands, "serve", summary, run)
+    example = "--model fast=openai/gpt-5.6-terra"
+    parser = _command(commands, "serve", summary, run, example)
     parser.add_argument("file", nargs="?", help="a TOML file with a table [models]")
     parser.add_argument(
         "--model",
@@ -304,7 +407,7 @@ def _serve(commands: _Commands) -> None:
         "--replay", metavar="FOLDER", help="answer with the recordings of a folder instead"
     )
     parser.add_argument("--host", default="127.0.0.1", help="default 127.0.0.1")
-    parser.add_argument("--port", type=int, default=8017, help="default 8017")
+    parser.add_argument("--port", type=port, default=8017, help="default 8017")
     parser.add_argument(
         "--no-auth", action="store_true", help="answer other machines too, without authentication"
     )
@@ -315,13 +418,16 @@ def _serve(commands: _Commands) -> None:
     )
     parser.add_argument(
         "--on-cut",
-        choices=("event", "break", "event_and_break"),
+        type=one_of("form of a cut", _CUTS),
+        choices=_CUTS,
+        metavar="FORM",
         help="what a client sees of an upstream that was lost inside of an answer: an error and a"
-        " clean end (the default), a body that breaks off, or both",
+        " clean end (event, the default), a body that breaks off (break), or both"
+        " (event_and_break)",
     )
     parser.add_argument(
         "--drain",
-        type=float,
+        type=seconds,
         default=30,
         metavar="SECONDS",
         help="how long answers may go on after the first signal; default 30",
@@ -340,8 +446,13 @@ def _serve(commands: _Commands) -> None:
         metavar="ORIGIN",
         help="an origin of pages that may call, such as https://example.org",
     )
+    clients = list(CLIENTS)
     parser.add_argument(
-        "--print-config", choices=list(CLIENTS), help="print what to set in a client instead"
+        "--print-config",
+        type=one_of("client", clients),
+        choices=clients,
+        metavar="CLIENT",
+        help=f"print what to set in a client instead: {', '.join(clients)}",
     )
 
 
@@ -351,7 +462,8 @@ def _types(commands: _Commands) -> None:
 
         return print_types(given.place, given.check)
 
-    parser = _command(commands, "types", "print the type of the partial outputs of a type", run)
+    summary = "print the type of the partial outputs of a type"
+    parser = _command(commands, "types", summary, run, "my_program:Recipe")
     parser.add_argument("place", help="a type, as package.module:Name")
     parser.add_argument("--check", metavar="FILE", help="compare with a file instead")
 
@@ -362,5 +474,8 @@ def _completion(commands: _Commands, whole: argparse.ArgumentParser) -> None:
     def run(given: argparse.Namespace) -> int:
         return print_completion(whole, given.shell)
 
-    parser = _command(commands, "completion", "print the completion script of a shell", run)
-    parser.add_argument("shell", choices=SHELLS)
+    summary = "print the completion script of a shell"
+    parser = _command(commands, "completion", summary, run, "bash")
+    parser.add_argument(
+        "shell", type=one_of("shell", SHELLS), choices=SHELLS, help=", ".join(SHELLS)
+    )

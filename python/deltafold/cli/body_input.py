@@ -17,6 +17,8 @@ from typing import Final, cast
 
 from deltafold import MisuseError, detect, dialect_names
 from deltafold._core import FIRST_REFUSAL, is_batch_line
+from deltafold.cli.exits import complain
+from deltafold.cli.progress import Progress, opened_file
 from deltafold.cli.recorded import STANDARD_INPUT, Named, chosen, named, the_one
 from deltafold.contract.names import ProtocolName
 from deltafold.streams.options import ChoicesOptions
@@ -25,6 +27,7 @@ from deltafold.testing.captures.forms import Form, begin
 from deltafold.testing.captures.http_text import read_head, without_encoding
 from deltafold.testing.captures.readers import joined
 from deltafold.testing.captures.reading import ReadOptions, captured_after
+from deltafold.testing.no_body import no_body
 from deltafold.testing.recorder import kept_response_headers
 from deltafold.testing.recording import Recording
 from deltafold.testing.recording_files import open_recording
@@ -59,7 +62,9 @@ class Body:
 
 
 @contextmanager
-def opened(file: str, dialect: ProtocolName | None, options: ReadOptions) -> Generator[Body]:
+def opened(
+    file: str, dialect: ProtocolName | None, options: ReadOptions, progress: Progress
+) -> Generator[Body]:
     """Open the one body of a file, and detect its dialect where none is given.
 
     Of a recording with times, the body is what was received.
@@ -69,7 +74,7 @@ def opened(file: str, dialect: ProtocolName | None, options: ReadOptions) -> Gen
         OSError, ValueError: the file cannot be read.
     """
     one = named(file)
-    with _reader(one) as reader:
+    with _reader(one, progress) as reader:
         form, head = begin(reader, one.shown, options.column)
         if one.place is None and form is Form.PLAIN:
             yield _body(one.shown, reader, dialect, head)
@@ -82,7 +87,7 @@ def opened(file: str, dialect: ProtocolName | None, options: ReadOptions) -> Gen
 
 @contextmanager
 def opened_bodies(
-    file: str, dialect: ProtocolName | None, options: ReadOptions
+    file: str, dialect: ProtocolName | None, options: ReadOptions, progress: Progress
 ) -> Generator[Iterator[Body]]:
     """Open the bodies of a file: those of a capture or of the results of a batch, or the one body.
 
@@ -91,17 +96,32 @@ def opened_bodies(
         OSError, ValueError: the file cannot be read.
     """
     one = named(file)
-    with _reader(one) as reader:
+    with _reader(one, progress) as reader:
         yield _bodies(one, reader, dialect, options)
 
 
+def _folder_instead(folder: str) -> MisuseError:
+    """Return the error of a folder in the place of a file."""
+    files = sorted(each for each in Path(folder).rglob("*") if each.is_file())
+    if not files:
+        return MisuseError(f"{folder} is a folder without files; name a file")
+    return MisuseError(
+        f"{folder} is a folder: name a file of it, such as {files[0]}, or write a row for each: "
+        f"deltafold fold {folder} --to rows.parquet"
+    )
+
+
 @contextmanager
-def _reader(one: Named) -> Generator[BufferedReader]:
+def _reader(one: Named, progress: Progress) -> Generator[BufferedReader]:
     if one.file == STANDARD_INPUT:
+        if sys.stdin.isatty():
+            complain("reading standard input; name a file, or end it with Ctrl-D")
         yield cast("BufferedReader", sys.stdin.buffer)
         return
-    with Path(one.file).open("rb") as bytes_of_file:
-        yield bytes_of_file
+    if Path(one.file).is_dir():
+        raise _folder_instead(one.file)
+    with opened_file(one.file, progress) as reader:
+        yield reader
 
 
 def _is_live(one: Named, form: Form) -> bool:
@@ -160,13 +180,8 @@ def known_dialect(captured: Captured, name: str, dialect: ProtocolName | None) -
     """
     known = dialect or captured.dialect
     if known is None:
-        raise _unknown(name, detect(captured.body).candidates)
+        raise no_body(name, captured.body, detect(captured.body).candidates, ADVICE)
     return known
-
-
-def _unknown(name: str, candidates: tuple[str, ...]) -> MisuseError:
-    fit = " and ".join(candidates) or "no protocol"
-    return MisuseError(f"{name}: the first bytes fit {fit}; {ADVICE}")
 
 
 def _body_below_head(name: str, reader: BufferedReader, dialect: ProtocolName | None) -> Body:
@@ -211,11 +226,11 @@ def _body(name: str, reader: BufferedReader, dialect: ProtocolName | None, head:
             break
     if detected.dialect is not None:
         return Body(name, detected.dialect, chain([first], chunks))
-    raise _unknown(name, detected.candidates)
+    raise no_body(name, first, detected.candidates, ADVICE)
 
 
 def whole_recording(
-    file: str, dialect: ProtocolName | None, options: ReadOptions
+    file: str, dialect: ProtocolName | None, options: ReadOptions, progress: Progress
 ) -> tuple[str, ProtocolName, Recording]:
     """Read a file or standard input to its end; return its name, its dialect and its recording.
 
@@ -224,7 +239,7 @@ def whole_recording(
         OSError, ValueError: the file cannot be read.
     """
     one = named(file)
-    with _reader(one) as reader:
+    with _reader(one, progress) as reader:
         form, head = begin(reader, one.shown, options.column)
         if one.place is None and form is Form.PLAIN:
             known, recording = open_recording(

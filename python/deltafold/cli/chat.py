@@ -7,15 +7,20 @@ Laws: Ctrl-C ends the answer and keeps what came. A failed turn is taken back, s
 starts from a history that the provider accepts. Nothing is stored.
 """
 
+import json
 import sys
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 from deltafold import DeltaKind, Message, MisuseError, Model, ModelError, load_model
 from deltafold.cli.exits import EXIT_DONE, EXIT_ERROR, EXIT_USAGE, complain
 from deltafold.cli.screen import open_screen, say
 
-_SCALARS = {"true": True, "false": False}
+_SCALARS: Final = {"true": True, "false": False}
+_TEXTS: Final = frozenset({"api_key", "base_url", "known_as", "specification", "transport"})
+"""Settings that are texts, also where one looks like a number."""
+_OF_A_PROGRAM: Final = frozenset({"client", "error_mapper", "hooks", "timeouts"})
+"""Arguments of a Model that no text can be."""
 
 
 def chat(name: str, prompt: str | None, system_prompt: str | None, settings: Iterable[str]) -> int:
@@ -25,7 +30,7 @@ def chat(name: str, prompt: str | None, system_prompt: str | None, settings: Ite
         name: `vendor/model`.
         prompt: the only message of the user; None reads lines, or all of a pipe.
         system_prompt: the system prompt.
-        settings: fields of the configuration, each as `name=value`.
+        settings: fields of the configuration, each as `name=value`; objects and lists are JSON.
     """
     try:
         given: dict[str, Any] = dict(map(_setting, settings))
@@ -44,9 +49,18 @@ def chat(name: str, prompt: str | None, system_prompt: str | None, settings: Ite
 def _setting(text: str) -> tuple[str, Any]:
     name, mark, value = text.partition("=")
     if not mark or not name:
-        raise MisuseError(f"--set {text!r} must be name=value")
+        raise MisuseError(f"--set {text!r} must be NAME=VALUE, such as max_tokens=500")
+    if name in _OF_A_PROGRAM:
+        raise MisuseError(f"--set {name}: it is an object, which a program alone can give")
+    if name in _TEXTS:
+        return name, value
     if value in _SCALARS:
         return name, _SCALARS[value]
+    if value.startswith(("{", "[")):
+        try:
+            return name, json.loads(value)
+        except ValueError as wrong:
+            raise MisuseError(f"--set {name}: not valid JSON: {wrong}") from wrong
     for number in (int, float):
         try:
             return name, number(value)

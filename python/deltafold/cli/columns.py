@@ -1,27 +1,26 @@
 """`deltafold fold --to`: recorded streams become rows of a Parquet file.
 
-In: files and folders.  Out: a Parquet file with a row for each stream, a progress bar on a
-terminal, and a summary.
+In: files and folders.  Out: a Parquet file with a row for each stream, its progress on
+a terminal, and a summary.
 
 Laws: memory is bounded by a batch of streams. A file that cannot be read costs no other file. The
 target appears when all rows are in it.
 """
 
-import sys
 import tempfile
-from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, Self
 
-from deltafold import arrow
+from deltafold import arrow, target_names
 from deltafold.cli.exits import EXIT_DONE, EXIT_ERROR, EXIT_USAGE, complain
+from deltafold.cli.progress import open_progress
 from deltafold.cli.recorded import UNREADABLE, Named, files_below, recorded_in
 from deltafold.cli.stats import print_summary, show_stats
 from deltafold.contract.exceptions import MisuseError
 from deltafold.contract.names import ProtocolName
+from deltafold.contract.near_names import did_you_mean
 from deltafold.contract.usage import Usage
 from deltafold.dialects import DIALECTS
 from deltafold.message.cost import cost_of
@@ -31,6 +30,7 @@ from deltafold.testing.captures.reading import ReadOptions
 
 _BATCH_BYTES: Final = 32 << 20
 _BATCH_ROWS: Final = 10_000
+_ENDINGS: Final = (".parquet", ".pq")
 
 
 def fold_to_parquet(
@@ -54,6 +54,7 @@ def fold_to_parquet(
     """
     unfinished = Path(f"{target}.unfinished")
     try:
+        _check(target, vendor)
         files = files_below(names)
         with _Rows(unfinished, dialect, vendor) as rows:
             is_whole = _fold_all(files, rows, options)
@@ -70,6 +71,26 @@ def fold_to_parquet(
     return EXIT_ERROR if rows.errors else EXIT_DONE
 
 
+def _check(target: str, vendor: str | None) -> None:
+    """Raise MisuseError for a target that is no Parquet file, and for a misspelled vendor.
+
+    A vendor that only the prices know is none of `VENDORS`.
+    """
+    if Path(target).suffix.lower() not in _ENDINGS:
+        if target in target_names():
+            raise MisuseError(
+                f"fold --to writes rows: deltafold transcode FILE --to {target} writes a stream"
+            )
+        raise MisuseError(
+            f"--to {target}: it writes Parquet; name the file {Path(target).stem}.parquet, or take "
+            "--json for a line of JSON each"
+        )
+    if vendor is not None and vendor not in VENDORS:
+        hint = did_you_mean(vendor, VENDORS)
+        if hint:
+            raise MisuseError(f"--vendor: there is no vendor {vendor!r}{hint}")
+
+
 def show_batch_stats(file: str) -> int:
     """Show the distributions of the results of a batch; returns the exit code."""
     with tempfile.TemporaryDirectory(prefix="deltafold-") as folder:
@@ -81,20 +102,15 @@ def show_batch_stats(file: str) -> int:
 def _fold_all(files: list[Named], rows: "_Rows", options: ReadOptions) -> bool:
     """Fold the streams of all files; return whether all of them could be read."""
     is_whole = True
-    sizes = [Path(file.file).stat().st_size for file in files]
-    with _progress(sum(sizes)) as progress:
-        done = 0
-        for file, size in zip(files, sizes, strict=True):
+    with open_progress(file.file for file in files) as progress:
+        for file in files:
             try:
-                for read, stream in recorded_in(file, options):
-                    progress(done + read)
+                for stream in recorded_in(file, options, progress):
                     rows.append(stream)
             except UNREADABLE as problem:
-                known = file.file in str(problem)
-                complain(problem if known else f"{file.file}: {problem}")
+                progress.erase()
+                complain(problem, file.file)
                 is_whole = False
-            done += size
-            progress(done)
     return is_whole
 
 
@@ -195,17 +211,3 @@ def _own_vendor(dialect: str) -> str:
     if row is not None:
         return row.author
     return next((one.name for one in VENDORS.values() if dialect in one.addresses), "")
-
-
-@contextmanager
-def _progress(total: int) -> Generator[Callable[[int], None]]:
-    """Show a bar on standard error, if it is a terminal and rich is installed."""
-    if sys.stderr.isatty():
-        with suppress(ModuleNotFoundError):
-            console: Any = import_module("rich.console")
-            bars: Any = import_module("rich.progress")
-            with bars.Progress(console=console.Console(stderr=True), transient=True) as progress:
-                task = progress.add_task("folding", total=total)
-                yield lambda read: progress.update(task, completed=read)
-            return
-    yield lambda _: None

@@ -10,9 +10,9 @@ import re
 import sys
 from importlib import metadata
 from os import environ
-from typing import Final
+from typing import Any, Final
 
-from deltafold import VENDORS, MisuseError, UnknownDialectError, __version__, load_model
+from deltafold import VENDORS, MisuseError, Model, __version__, load_model
 from deltafold.cli.exits import EXIT_DONE, EXIT_USAGE, complain
 from deltafold.cli.list_models import key_of
 from deltafold.cli.table import print_table
@@ -28,6 +28,12 @@ _SHOWN_HEADERS: Final = frozenset({"accept", "anthropic-version", "content-type"
 
 def examine(model: str | None) -> int:
     """Print what deltafold finds in its environment; returns the exit code."""
+    keeper = _Keeper()
+    try:
+        called = None if model is None else load_model(model, client=keeper)
+    except (MisuseError, ValueError) as problem:
+        complain(problem)
+        return EXIT_USAGE
     print_table(
         ("version", ""),
         [
@@ -42,10 +48,10 @@ def examine(model: str | None) -> int:
     print_table(("extra", "package", "installed"), _extras())
     print()
     print_table(("environment", "value"), _variables())
-    if model is None:
+    if model is None or called is None:
         return EXIT_DONE
     print()
-    return _show_call(model)
+    return _show_call(model, called, keeper)
 
 
 def _extras() -> list[tuple[str, str, str]]:
@@ -106,12 +112,11 @@ class _Keeper:
         raise _NotSent
 
 
-def _show_call(name: str) -> int:
-    keeper = _Keeper()
+def _show_call(name: str, called: Model[Any], keeper: _Keeper) -> int:
     try:
-        with load_model(name, client=keeper) as model, model.stream_sync("Hello") as stream:
+        with called, called.stream_sync("Hello") as stream:
             list(stream)
-    except (MisuseError, UnknownDialectError, ValueError) as problem:
+    except (MisuseError, ValueError) as problem:
         complain(problem)
         return EXIT_USAGE
     if keeper.request is None:
@@ -120,7 +125,7 @@ def _show_call(name: str) -> int:
     request = keeper.request
     rows = [
         ("address", f"{request.method} {shown_url(request.full_url)}"),
-        ("key", key_of(VENDORS[model.provider_id])),
+        ("key", key_of(VENDORS[called.provider_id])),
     ]
     rows += [
         (f"header {header}", value if header.lower() in _SHOWN_HEADERS else "set, not shown")

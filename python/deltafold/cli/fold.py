@@ -9,9 +9,11 @@ import sys
 
 from deltafold import DeltaStream, Fold, Message, ModelError
 from deltafold import stream as streamed
+from deltafold.cli.advice import for_shell
 from deltafold.cli.body_input import Body, opened_bodies
 from deltafold.cli.exits import EXIT_DONE, EXIT_ERROR, EXIT_USAGE, complain
-from deltafold.cli.recorded import STANDARD_INPUT, UNREADABLE
+from deltafold.cli.progress import open_progress
+from deltafold.cli.recorded import STANDARD_INPUT, UNREADABLE, named
 from deltafold.cli.screen import open_screen, say
 from deltafold.contract.names import ProtocolName
 from deltafold.testing.captures.reading import ReadOptions
@@ -36,18 +38,22 @@ def fold_files(
         live: show the message while it grows; None does so for standard input on a terminal.
     """
     code = EXIT_DONE
-    for file in files:
-        try:
-            with opened_bodies(file, dialect, options) as bodies:
-                for body in bodies:
-                    message, error = _folded(body, live=_is_live(file, live, json_lines=json_lines))
-                    is_alone = len(files) == 1 and not body.is_one_of_several
-                    _print(body, message, error, json_lines=json_lines, is_alone=is_alone)
-                    if error is not None:
-                        code = max(code, EXIT_ERROR)
-        except UNREADABLE as problem:
-            complain(problem)
-            code = max(code, EXIT_USAGE)
+    with open_progress((named(file).file for file in files), shows=not live) as progress:
+        for file in files:
+            is_live = _is_live(file, live, json_lines=json_lines)
+            try:
+                with opened_bodies(file, dialect, options, progress) as bodies:
+                    for body in bodies:
+                        message, error = _folded(body, live=is_live)
+                        progress.erase()
+                        is_alone = len(files) == 1 and not body.is_one_of_several
+                        _print(body, message, error, json_lines=json_lines, is_alone=is_alone)
+                        if error is not None:
+                            code = max(code, EXIT_ERROR)
+            except UNREADABLE as problem:
+                progress.erase()
+                complain(problem, named(file).shown)
+                code = max(code, EXIT_USAGE)
     return code
 
 
@@ -66,7 +72,8 @@ def _print(
     else:
         say(_line(body, message, error))
     if error is not None:
-        complain(str(error) if is_alone else f"{body.name}: {error}")
+        said = for_shell(str(error))
+        complain(said if is_alone else f"{body.name}: {said}")
 
 
 def _is_live(file: str, live: bool | None, *, json_lines: bool) -> bool:

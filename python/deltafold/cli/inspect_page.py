@@ -12,7 +12,8 @@ from pathlib import Path
 
 from deltafold.cli.body_input import whole_recording
 from deltafold.cli.exits import EXIT_DONE, EXIT_ERROR, EXIT_USAGE, complain
-from deltafold.cli.recorded import UNREADABLE
+from deltafold.cli.progress import Progress, open_progress
+from deltafold.cli.recorded import UNREADABLE, named
 from deltafold.cli.screen import say
 from deltafold.contract.names import ProtocolName
 from deltafold.inspector import (
@@ -48,16 +49,16 @@ def inspect_file(
     """
     code, difference = EXIT_DONE, None
     try:
-        inspections = [
-            _inspected(name, dialect, options) for name in (file, diff) if name is not None
-        ]
+        names = [name for name in (file, diff) if name is not None]
+        with open_progress(named(name).file for name in names) as progress:
+            inspections = [_inspected(name, dialect, options, progress) for name in names]
         if len(inspections) > 1:
             difference = first_difference(*inspections)
             code = EXIT_DONE if difference is None else EXIT_ERROR
             _report(inspections, difference)
         path = _write(make_page(inspections, difference), out)
     except UNREADABLE as problem:
-        complain(problem)
+        complain(problem, named(file).shown if diff is None else "")
         return EXIT_USAGE
     say(str(path))
     if opens and not webbrowser.open(path.absolute().as_uri()):
@@ -65,14 +66,16 @@ def inspect_file(
     return code
 
 
-def _inspected(file: str, dialect: ProtocolName | None, options: ReadOptions) -> Inspection:
+def _inspected(
+    file: str, dialect: ProtocolName | None, options: ReadOptions, progress: Progress
+) -> Inspection:
     path = Path(file)
     if path.suffix in {".html", ".htm"}:
         content = path.read_bytes()
         if is_page(content):
             # The deltas are those of the version that wrote the page.
             return read_page(content.decode())[0]
-    name, found, recording = whole_recording(file, dialect, options)
+    name, found, recording = whole_recording(file, dialect, options, progress)
     return inspect_recording(recording, found, name)
 
 

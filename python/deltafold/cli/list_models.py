@@ -10,7 +10,8 @@ from os import environ
 from deltafold import VENDORS, MisuseError, UnknownDialectError, Vendor, load_model
 from deltafold.cli.exits import EXIT_DONE, EXIT_USAGE, complain
 from deltafold.cli.table import print_table
-from deltafold.dialects.model_table import KnownModel, find_model, table_sources
+from deltafold.contract.near_names import did_you_mean
+from deltafold.dialects.model_table import KnownModel, find_model, near_models, table_sources
 from deltafold.message.cost import Prices
 
 
@@ -33,11 +34,23 @@ def list_models(name: str | None) -> int:
         if name is None or any(name in known for known in (vendor.name, *vendor.aliases))
     ]
     if not rows:
-        complain(f"no vendor has {name!r} in its name, and no model of the table has this name")
+        complain(_unknown(name or ""))
         return EXIT_USAGE
     print_table(("vendor", "protocols, the usual one first", "key", "address"), rows)
     print("\nA model is vendor/model, for example anthropic/claude-sonnet-5-5.")
     return EXIT_DONE
+
+
+def _unknown(name: str) -> str:
+    """Say that a name is none of a vendor or of a model, and which one was probably meant."""
+    vendor, colon, model_id = name.partition(":")
+    if colon and vendor in VENDORS:
+        return f"{name!r} has a colon behind the vendor; did you mean '{vendor}/{model_id}'?"
+    hint = did_you_mean(name, (*VENDORS, *near_models(name)))
+    return (
+        f"no vendor has {name!r} in its name, and the table of models does not have it"
+        f"{hint or '; deltafold models lists the vendors'}"
+    )
 
 
 def key_of(vendor: Vendor) -> str:
@@ -88,6 +101,7 @@ def _show(name: str) -> int:
     tokens = "{:,} tokens".format
     window, most, prices = info.context_window_tokens, info.max_output_tokens, info.prices
     known = info.capabilities
+    known_row = find_model(model.model_id)
     rows = [
         ("vendor", info.provider_id),
         ("protocol", info.specification),
@@ -95,9 +109,13 @@ def _show(name: str) -> int:
         ("maximum of output", "unknown" if most is None else tokens(most)),
         ("capabilities", "unknown" if known is None else ", ".join(sorted(known))),
         ("dollars a million tokens", "unknown" if prices is None else _shown(prices)),
-        *_facts(find_model(model.model_id), info.specification),
+        *_facts(known_row, info.specification),
     ]
     print_table((name, ""), rows)
+    if known_row is None or known_row.is_stand_in:
+        near = [f"{info.provider_id}/{one}" for one in near_models(model.model_id)]
+        if near:
+            print(f"\nThe table of models does not have it. Did you mean {' or '.join(near)}?")
     if window is None and prices is None:
         print("\nWindows and prices are those of genai-prices: pip install 'deltafold[prices]'")
     return EXIT_DONE

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from deltafold._core import is_batch_line
+from deltafold.cli.progress import Progress, opened_file
 from deltafold.contract.exceptions import MisuseError, UnknownDialectError
 from deltafold.testing.captures.captured import Captured
 from deltafold.testing.captures.forms import PACKED, Form, begin
@@ -67,7 +68,7 @@ def files_below(names: list[str]) -> list[Named]:
 
     Raises:
         OSError: a name is neither a file nor a folder.
-        MisuseError: a name is that of standard input.
+        MisuseError: a name is that of standard input, or the folders have no file.
     """
     found: list[Named] = []
     for name in names:
@@ -80,6 +81,8 @@ def files_below(names: list[str]) -> list[Named]:
         else:
             path.stat()
             found.append(one)
+    if not found:
+        raise MisuseError(f"{' '.join(names)} has no files: name files, or a folder with some")
     return found
 
 
@@ -101,15 +104,14 @@ def is_batch(path: Path) -> bool:
         return form is Form.BATCH
 
 
-def recorded_in(file: Named, options: ReadOptions) -> Iterator[tuple[int, Captured]]:
-    """Yield the streams of a file, each with the number of bytes that were read so far.
+def recorded_in(file: Named, options: ReadOptions, progress: Progress) -> Iterator[Captured]:
+    """Yield the streams of a file.
 
     Raises:
         Exception: one of `UNREADABLE`: the file is damaged, or a stream is too large.
     """
-    with Path(file.file).open("rb") as raw:
-        for found in chosen(captured_in(raw, file.file, options), file):
-            yield raw.tell(), found
+    with opened_file(file.file, progress) as reader:
+        yield from chosen(captured_in(reader, file.file, options), file)
 
 
 def chosen(found: Iterator[Captured], file: Named) -> Iterator[Captured]:
@@ -121,12 +123,15 @@ def chosen(found: Iterator[Captured], file: Named) -> Iterator[Captured]:
     if file.place is None:
         yield from found
         return
-    number = 0
-    for number, one in enumerate(found, 1):  # noqa: B007 - the number is that of all
+    others: list[str] = []
+    for one in found:
         if one.place == file.place:
             yield one
             return
-    raise MisuseError(f"{file.place}: {file.shown} has no such answer, but {number} others")
+        others.append(one.place)
+    listed = ", ".join(others[:_LISTED]) or "none"
+    more = f" and {len(others) - _LISTED} more" if len(others) > _LISTED else ""
+    raise MisuseError(f"{file.place}: {file.shown} has no such answer; it has {listed}{more}")
 
 
 def the_one(found: Iterator[Captured], file: Named) -> Captured:

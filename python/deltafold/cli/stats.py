@@ -13,7 +13,9 @@ from typing import Any, Final
 from deltafold.cli.exits import EXIT_DONE, EXIT_ERROR, EXIT_USAGE, complain
 from deltafold.cli.table import print_table
 from deltafold.contract.exceptions import MisuseError
+from deltafold.testing.captures.parquet import MAGIC
 
+_WRITES: Final = "deltafold fold {} --to rows.parquet writes one for deltafold stats"
 _BINS: Final = 16
 _WIDTH: Final = 40
 _BLOCKS: Final = " ▏▎▍▌▋▊▉█"
@@ -102,14 +104,12 @@ def print_summary(path: str) -> None:
 
 def show_stats(path: str) -> int:
     """Print the summary and the distributions of a file; returns the exit code."""
-    if not Path(path).is_file():
-        complain(f"{path}: no such file")
-        return EXIT_USAGE
     try:
+        _check(path)
         print_summary(path)
         table = _Table(path)
     except (OSError, ValueError, MisuseError) as problem:
-        complain(problem)
+        complain(problem, path)
         return EXIT_USAGE
     for name, place in _COUNTED:
         pairs = table.counted(place)
@@ -124,6 +124,18 @@ def show_stats(path: str) -> int:
             print()
             _print_distribution(name, values, table.compute)
     return EXIT_ERROR if table.counted("error.code") else EXIT_DONE
+
+
+def _check(path: str) -> None:
+    """Raise MisuseError for what is no Parquet file, and OSError for what cannot be read."""
+    if Path(path).is_dir():
+        raise MisuseError(f"{path} is a folder, no Parquet file: {_WRITES.format(path)}")
+    with Path(path).open("rb") as file:
+        begins = file.read(len(MAGIC))
+    if not begins:
+        raise MisuseError(f"{path} is empty: deltafold fold FILES --to {path} did not end")
+    if begins != MAGIC:
+        raise MisuseError(f"{path} is no Parquet file: {_WRITES.format(path)}")
 
 
 def bar(share: float) -> str:

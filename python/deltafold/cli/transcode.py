@@ -7,11 +7,13 @@ has several; what the target cannot carry on standard error.  A terminal gets pr
 import sys
 from codecs import getincrementaldecoder
 from collections.abc import Callable
+from itertools import chain
 
-from deltafold import ChoicesEncoder, Decoder, MisuseError, Transcoder
+from deltafold import ChoicesEncoder, Decoder, MisuseError, Transcoder, detect
 from deltafold.cli.body_input import Body, opened
 from deltafold.cli.exits import EXIT_DONE, EXIT_ERROR, EXIT_USAGE, complain
-from deltafold.cli.recorded import UNREADABLE
+from deltafold.cli.progress import open_progress
+from deltafold.cli.recorded import UNREADABLE, named
 from deltafold.contract.foreign_text import printable
 from deltafold.contract.names import ProtocolName, TargetName
 from deltafold.streams.encoded import EncoderNote
@@ -23,21 +25,28 @@ def transcode_file(
 ) -> int:
     """Write a recorded stream as another protocol; returns the exit code."""
     try:
-        with opened(file, source, options) as body:
+        with (
+            open_progress([named(file).file], shows=not sys.stdout.isatty()) as progress,
+            opened(file, source, options, progress) as body,
+        ):
             transcoder = _transcoder(body, target)
             write = _writer()
-            for chunk in body.chunks:
+            first = next(body.chunks, b"")
+            for chunk in chain([first], body.chunks):
                 write(transcoder.feed(chunk))
             write(transcoder.close())
             sys.stdout.flush()
     except UNREADABLE as problem:
-        complain(problem)
+        complain(problem, named(file).shown)
         return EXIT_USAGE
     for note in transcoder.notes:
         times = f" ({note['count']} times)" if note["count"] > 1 else ""
         complain(f"not carried: {note['what']}{times}")
     if transcoder.failed:
         complain(f"the stream ended in an error, status {transcoder.status}")
+        told = detect(first).dialect
+        if source not in {None, told} and told is not None:
+            complain(f"it looks like {told}: leave --from {source} out, or write --from {told}")
         return EXIT_ERROR
     return EXIT_DONE
 

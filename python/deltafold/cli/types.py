@@ -58,14 +58,19 @@ def module_of_type(place: str) -> str:
     """
     module, _, name = place.partition(":")
     if not module or not name:
-        raise MisuseError(f"types: {place!r} must be package.module:Name")
+        raise MisuseError(f"types: {place!r} must be package.module:Name, such as shop:Order")
     try:
         found: Any = import_module(module)
         for attribute in name.split("."):
             found = getattr(found, attribute)
         output = Output.of(found)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise MisuseError(f"types: {place}: {error}") from error
+    except ModuleNotFoundError as error:
+        raise MisuseError(
+            f"types: {place}: {error}; it is looked for in this folder and among what is installed"
+        ) from error
+    except Exception as error:
+        # The module of a user may fail in any way while it is imported.
+        raise MisuseError(f"types: {place}: {type(error).__name__}: {error}") from error
     return _Module(place, name.rpartition(".")[2], output).text()
 
 
@@ -94,7 +99,8 @@ class _Module:
         else:
             self._add_class(self._root, self._schema)
             end = ""
-        for definition, name in self._names.items():
+        # The class of a definition may name further ones.
+        for definition, name in list(self._names.items()):
             if self._is_object(self._definitions[definition]):
                 self._add_class(name, self._definitions[definition])
         names = ["TypeAlias"] if end else []

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from deltafold.contract.exceptions import MisuseError
+from deltafold.contract.near_names import near_names
 from deltafold.dialects.capability import Capability
 from deltafold.dialects.model_lines import SIZES, ModelLine, line_of
 from deltafold.dialects.model_names import ModelName, canonical_model, without_place
@@ -34,6 +35,8 @@ _FOR_ANY_MODEL: Final = 4096
 _UNSTREAMED: Final = 21_333
 """Most tokens that the anthropic SDK 2 asks for without a stream: those of ten minutes."""
 _FINE_TUNE: Final = "ft:"
+_NEAR_MODEL: Final = 0.85
+"""Names of models resemble each other: a version or a size is another model, no misspelling."""
 _LONGEST: Final = 512
 """Most characters of a name that is looked up; no longer one is that of a model."""
 _OLD_CLAUDE: Final = re.compile(r"\d|instant")
@@ -266,6 +269,24 @@ def every_model() -> Iterator[ModelFacts]:
     _read_environment()
     yield from _ADDED.values()
     yield from (_facts(key) for key in _table()["models"] if key not in _ADDED)
+
+
+def near_models(model_id: str, vendor: str | None = None) -> list[str]:
+    """Return the chat models of the table whose names are near a misspelled one.
+
+    >>> near_models("gpt-5-mni")
+    ['gpt-5-mini']
+
+    Args:
+        model_id: a name that the table does not have.
+        vendor: the vendor of the model itself; None is any.
+    """
+    names = (
+        facts.name
+        for facts in every_model()
+        if facts.kind == "chat" and vendor in {None, facts.vendor} and "@" not in facts.name
+    )
+    return near_names(model_id, names, cutoff=_NEAR_MODEL) if len(model_id) <= _LONGEST else []
 
 
 def newest_older(model_id: str) -> str | None:

@@ -5,7 +5,6 @@ In: the rows, or the path of a file that has them.  Out: the rows as a mapping.
 Law: a row that cannot be read is an error that names the file, the model and the member.
 """
 
-import difflib
 import json
 import tomllib
 from collections.abc import Collection, Mapping
@@ -16,6 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from deltafold.contract.exceptions import MisuseError
 from deltafold.contract.kinds import json_object
+from deltafold.contract.near_names import did_you_mean
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -74,8 +74,8 @@ def checked_facts(
     row = cast("Mapping[str, object]", given)
     for fact in row:
         if fact not in fields:
-            near = difflib.get_close_matches(fact, fields, n=1, cutoff=0.5)
-            hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(fields)}"
+            near = did_you_mean(fact, fields, cutoff=0.5)
+            hint = near or f"; there are {', '.join(fields)}"
             raise MisuseError(f"models: {name!r} has no fact {fact!r}{hint}")
     for fact, words in _WORDS.items():
         value = row.get(fact)

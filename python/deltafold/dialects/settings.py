@@ -4,12 +4,12 @@ Laws: the field names are the ones of the contract, whatever a provider calls th
 dialect does not have is an error that names the nearest one; every class is immutable.
 """
 
-import difflib
 from collections.abc import Mapping
 from typing import Annotated, Final, Literal, TypeAlias, cast
 
 from pydantic import ConfigDict, Field, model_validator
 
+from deltafold.contract.near_names import did_you_mean
 from deltafold.contract.short_repr import ShortRepr
 from deltafold.contract.wire_models import LateModel
 from deltafold.specs.output_schema import OutputSchema
@@ -134,8 +134,7 @@ class ModelConfig(ShortRepr, LateModel):
     @classmethod
     def _advice(cls, name: str) -> str:
         """Return what to write instead of an unknown field, "" if nothing is near."""
-        near = difflib.get_close_matches(name, cls.model_fields, n=1, cutoff=0.5)
-        return f"; did you mean {near[0]!r}?" if near else ""
+        return did_you_mean(name, cls.model_fields, cutoff=0.5)
 
     def fields_set(self) -> dict[str, object]:
         """Return the fields that were given, extra ones too, by name."""

@@ -18,7 +18,7 @@ Laws: each exception is a subclass of the built-in exception that a user already
 survives pickling. `retryable` describes the failure; it does not consider text that was emitted.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from deltafold.contract.exceptions import DeltafoldError
@@ -27,9 +27,11 @@ from deltafold.contract.kinds import ErrorCode
 from deltafold.errors.causes import DNS_FAILURE, NO_TLS, REFUSED, UNTRUSTED
 from deltafold.errors.mapper import RETRYABLE, ErrorFields
 from deltafold.message import data_types
+from deltafold.message.shown import Shown
 
 if TYPE_CHECKING:
     from deltafold.errors.sdk_exceptions import SdkName
+    from deltafold.message.card import Card
 
 _ADVICE: Final[Mapping[ErrorCode, str]] = {
     ErrorCode.AUTHENTICATION: "check the API key and the account it belongs to",
@@ -64,7 +66,7 @@ _MAX_CODE_CHARACTERS: Final = 100
 """Limit of a provider's code in `str(ModelError)`."""
 
 
-class ModelError(DeltafoldError):
+class ModelError(Shown, DeltafoldError):
     """A failed model call: the provider, the connection or a cancellation by the caller ended it.
 
     `str()` is one line with the failure and the next step. `retry_after` is in seconds.
@@ -133,22 +135,42 @@ class ModelError(DeltafoldError):
         message = " ".join(self.message.split())
         if len(message) > _MAX_MESSAGE_CHARACTERS:
             message = f"{message[:_MAX_MESSAGE_CHARACTERS]}…"
-        facts: list[str] = []
+        facts = ", ".join(self._facts())
+        context = f" ({facts})" if facts else ""
+        said = f"{self.code}: {message or 'no message'}{context}; {_next_step(self)}"
+        return printable(said)
+
+    def _facts(self) -> Iterator[str]:
+        """Yield what is known of the response."""
         if self.status is not None:
-            facts.append(f"HTTP {self.status}")
+            yield f"HTTP {self.status}"
         if self.provider_code is not None and self.provider_code != self.code:
-            facts.append(self.provider_code[:_MAX_CODE_CHARACTERS])
+            yield self.provider_code[:_MAX_CODE_CHARACTERS]
         if self.http_request_id is not None:
-            facts.append(f"request {self.http_request_id}")
+            yield f"request {self.http_request_id}"
         if self.retry_after is not None:
-            facts.append(f"retry after {self.retry_after:g} s")
-        context = f" ({', '.join(facts)})" if facts else ""
-        advice = _ADVICE[self.code]
-        if self.code is ErrorCode.CONNECTION_LOST:
-            advice = _ADVICE_OF_NO_CONNECTION.get(self.provider_code or "", advice)
-        if self.hint is not None:
-            advice = f"{advice}; {self.hint}"
-        return printable(f"{self.code}: {message or 'no message'}{context}; {advice}")
+            yield f"retry after {self.retry_after:g} s"
+
+    def _card(self) -> "Card":
+        """Return what to read first: the failure, what to do, and what was received before."""
+        from deltafold.message.card import Block, Card  # noqa: PLC0415 - only to be shown
+        from deltafold.message.cards import message_card, nested  # noqa: PLC0415 - it loads pydantic
+
+        blocks: list[Block | Card] = [
+            Block(kind="error", text=self.message or "no message"),
+            Block(kind="other", label="what to do", text=_next_step(self)),
+        ]
+        if self.excerpt is not None:
+            blocks.append(Block(kind="other", label="events", text=self.excerpt, is_code=True))
+        if self.body:
+            body = Block(kind="other", label="body", text=self.body, is_code=True, folds=True)
+            blocks.append(body)
+        if self.partial_message is not None:
+            blocks.append(nested("received before", message_card(self.partial_message)))
+        facts = ["may be sent again" if self.retryable else "not to be sent again as it is"]
+        facts += [*self._facts(), *(f"warning {one.get('code')}" for one in self.warnings)]
+        title = f"{type(self).__name__} {self.code}"
+        return Card(title=title, is_error=True, facts=facts, blocks=blocks)
 
     @property
     def custom_id(self) -> str | None:
@@ -186,6 +208,14 @@ class ModelError(DeltafoldError):
     ) -> "tuple[Callable[..., ModelError], tuple[type[ModelError], dict[str, object]]]":
         """Pickle by attributes: Exception by itself forgets keyword-only arguments."""
         return _restore_model_error, (type(self), dict(self.__dict__))
+
+
+def _next_step(error: ModelError) -> str:
+    """Return the next step after a failure."""
+    advice = _ADVICE[error.code]
+    if error.code is ErrorCode.CONNECTION_LOST:
+        advice = _ADVICE_OF_NO_CONNECTION.get(error.provider_code or "", advice)
+    return advice if error.hint is None else f"{advice}; {error.hint}"
 
 
 OutputDefect: TypeAlias = Literal["refused", "cut", "tools_called", "empty", "no_json", "invalid"]

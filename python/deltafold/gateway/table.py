@@ -12,8 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 
+from pydantic import ValidationError
+
 from deltafold.contract.exceptions import MisuseError
 from deltafold.contract.kinds import ErrorCode
+from deltafold.contract.validation_text import validation_text
 from deltafold.dialects import DIALECTS
 from deltafold.errors.model_error import ModelError
 from deltafold.gateway.refusals import refusal
@@ -147,7 +150,8 @@ def _upstream(
         given: dict[str, Any] = {**settings, **members}
         model = load_model(target, **given)
     except (ValueError, MisuseError) as error:
-        raise MisuseError(f"models: {name!r}: {error}") from error
+        wrong = validation_text(error) if isinstance(error, ValidationError) else error
+        raise MisuseError(f"models: {name!r}: {wrong}") from error
     return Upstream(model, model.model_id, other=_in_other_protocol(model, target, given))
 
 
@@ -199,4 +203,10 @@ def read_table(path: str | Path, **settings: object) -> ModelTable:
         raise MisuseError(f"{path}: there is no table [models]")
     if given:
         raise MisuseError(f"{path}: unknown: {', '.join(given)}; there is the table [models]")
+    for name, entry in cast("dict[str, object]", models).items():
+        rows = cast("list[object]", entry) if isinstance(entry, list) else [entry]
+        if not all(isinstance(row, str | dict) for row in rows):
+            raise MisuseError(
+                f"models: {name!r}: it must be a name, a table or a list, not {entry!r}"
+            )
     return ModelTable(cast("dict[str, Entry]", models), **settings)

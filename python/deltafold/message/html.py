@@ -1,82 +1,82 @@
-"""HTML that shows a message to a person in a notebook.
+"""HTML of a card, for a notebook.
 
-In: the parts and the metadata of a message.  Out: HTML.
+In: a card.  Out: HTML.
 
-Laws: content is text, and its length on the page is bounded. The colours are those of the notebook.
+Laws: content is text, and its control characters are visible. The length on the page is bounded,
+and long texts are folded. The text has the colours of the notebook, light or dark; only the border
+of a block has its own, which both show, and no meaning depends on it.
 """
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
 from html import escape
-from typing import Final, Protocol
+from typing import Final
 
-from deltafold.contract.kinds import FinishReason
-from deltafold.contract.usage import Usage
-from deltafold.message.parts import MessagePart, TextPart, ThinkingPart, ToolCallPart
+from deltafold.contract.foreign_text import printable
+from deltafold.message.card import Block, Card, Kind, as_line
 
 _MOST_CHARACTERS: Final = 100_000
-_MOST_PARTS: Final = 500
+_FOLDED_FROM: Final = 2_000
+"""Characters of a text that is folded."""
+_FOLDED_LINES: Final = 30
+_PREVIEW: Final = 160
 
 _PART: Final = "border-left:3px solid {colour};padding:0 0 0 .7em;margin:.3em 0"
 _TEXT: Final = "white-space:pre-wrap;overflow-wrap:anywhere"
 _CODE: Final = f"{_TEXT};font-family:monospace;font-size:.9em"
 _DIM: Final = "opacity:.75;font-size:.85em;margin:.3em 0"
-_COLOURS: Final = {"text": "#3b82f6", "thinking": "#a855f7", "tool_call": "#22a352"}
+_COLOURS: Final[dict[Kind, str]] = {
+    "text": "#3b82f6",
+    "thinking": "#a855f7",
+    "call": "#22a352",
+    "error": "#dc2626",
+    "other": "#888",
+}
 
 
-class ShownMeta(Protocol):
-    """Metadata that is shown below a message."""
+def card_html(card: Card) -> str:
+    """Return a card as HTML.
 
-    usage: Usage | None
-    cost_usd: float | None
-    cost_source: str | None
-    cost_unpriced: tuple[str, ...]
-    model_id: str | None
-    finish_reason: FinishReason | None
-    warnings: list[dict[str, object]]
-
-
-def message_html(
-    parts: Sequence[MessagePart],
-    meta: ShownMeta,
-    not_runnable: Mapping[str, str],
-    state: str = "",
-) -> str:
-    """Return a message as HTML.
-
-    >>> message = Message.user("<b>Hello</b>")
-    >>> message_html(message.parts, message.meta, {}).count("&lt;b&gt;Hello")
+    >>> card_html(message_card(Message.user("<b>Hello</b>"))).count("&lt;b&gt;Hello")
     1
-
-    Args:
-        parts: the parts of the message.
-        meta: its metadata.
-        not_runnable: the reasons why calls may not run, by their ids.
-        state: what to say below it, such as the status of its stream.
     """
-    shown = "".join(_part(part, not_runnable) for part in parts[:_MOST_PARTS])
-    more = len(parts) - _MOST_PARTS
-    facts = [state] if state else []
-    facts += [f"and {more:,} more parts"] if more > 0 else []
-    facts += _facts(meta)
-    below = f'<div style="{_DIM}">{escape(" · ".join(facts))}</div>' if facts else ""
-    return f'<div class="deltafold-message">{shown}{below}</div>'
+    return f'<div class="deltafold-message">{_inside(card)}</div>'
 
 
-def _part(part: MessagePart, not_runnable: Mapping[str, str]) -> str:
-    match part:
-        case TextPart():
-            shown = _box(_TEXT, part.text)
-        case ThinkingPart():
-            text = "(redacted)" if part.redacted else part.text
-            shown = f"<details><summary>thinking</summary>{_box(_TEXT, text)}</details>"
-        case ToolCallPart():
-            shown = f"<div><b>{escape(part.tool_name)}</b> {_state_of(part, not_runnable)}</div>"
-            shown += _box(_CODE, _arguments(part))
-        case _:
-            shown = f"<div><b>{escape(part.kind)}</b></div>{_box(_CODE, part.model_dump_json())}"
-    colour = _COLOURS.get(part.kind, "#888")
-    return f'<div style="{_PART.format(colour=colour)}">{shown}</div>'
+def _inside(card: Card) -> str:
+    title = f"<div><b>{_line(card.title)}</b></div>" if card.title else ""
+    facts = " · ".join(map(_line, card.facts))
+    below = f'<div style="{_DIM}">{facts}</div>' if facts else ""
+    shown = "".join(
+        _block(one, grows=card.grows) if isinstance(one, Block) else _nested(one)
+        for one in card.blocks
+    )
+    return f"{title}{below}{shown}" if card.title else f"{shown}{below}"
+
+
+def _nested(card: Card) -> str:
+    return _bordered("error" if card.is_error else "other", _inside(card))
+
+
+def _bordered(kind: Kind, inside: str) -> str:
+    return f'<div style="{_PART.format(colour=_COLOURS[kind])}">{inside}</div>'
+
+
+def _block(block: Block, *, grows: bool) -> str:
+    label = f"<b>{_line(block.label)}</b>" if block.label else ""
+    note = f' <span style="{_DIM}">{_line(block.note)}</span>' if block.note else ""
+    box = _box(_CODE if block.is_code else _TEXT, block.text)
+    is_long = len(block.text) > _FOLDED_FROM or block.text.count("\n") >= _FOLDED_LINES
+    if not block.folds and not is_long:
+        head = f"<div>{label}{note}</div>" if label or note else ""
+        return _bordered(block.kind, f"{head}{box}")
+    about = "" if not is_long else f' <span style="{_DIM}">{_text(_preview(block.text))}</span>'
+    is_open = " open" if grows and not block.folds else ""
+    summary = f"<summary>{label}{note}{about}</summary>"
+    return _bordered(block.kind, f"<details{is_open}>{summary}{box}</details>")
+
+
+def _preview(text: str) -> str:
+    """Return the beginning of a long text, and its length."""
+    return f"{' '.join(text[:_PREVIEW].split())}… ({len(text):,} characters)"
 
 
 def _box(style: str, text: str) -> str:
@@ -84,37 +84,12 @@ def _box(style: str, text: str) -> str:
     if cut > 0:
         # The end of a text is what grows.
         text = f"({cut:,} characters before)\n{text[-_MOST_CHARACTERS:]}"
-    return f'<div style="{style}">{escape(text)}</div>'
+    return f'<div style="{style}">{_text(text)}</div>'
 
 
-def _state_of(call: ToolCallPart, not_runnable: Mapping[str, str]) -> str:
-    why = not_runnable.get(call.tool_call_id)
-    state = [call.tool_call_id, "incomplete" if call.incomplete else ""]
-    state += [] if why is None else [f"not runnable: {why}"]
-    return f'<span style="{_DIM}">{escape(" ".join(filter(None, state)))}</span>'
+def _line(text: str) -> str:
+    return escape(as_line(text))
 
 
-def _arguments(call: ToolCallPart) -> str:
-    if call.arguments is None or call.incomplete:
-        return call.raw_args_text
-    return json.dumps(call.arguments, ensure_ascii=False, indent=2)
-
-
-def _facts(meta: ShownMeta) -> Iterator[str]:
-    """Yield the model, the end, the counts, the cost and the warnings."""
-    if meta.model_id:
-        yield meta.model_id
-    if meta.finish_reason is not None:
-        yield meta.finish_reason.value
-    usage = meta.usage
-    if usage is not None:
-        counts = {"in": usage.input_tokens, "out": usage.output_tokens}
-        yield ", ".join(
-            f"{'?' if count is None else format(count, ',')} tokens {name}"
-            for name, count in counts.items()
-        )
-    if meta.cost_usd is not None:
-        without = f" without {', '.join(meta.cost_unpriced)}" if meta.cost_unpriced else ""
-        yield f"${meta.cost_usd:.4g} ({meta.cost_source}){without}"
-    for warning in meta.warnings:
-        yield f"warning {warning.get('code')}: {warning.get('message')}"
+def _text(text: str) -> str:
+    return escape(printable(text, lines=True))

@@ -42,8 +42,9 @@ from deltafold.contract.log import LOGGER
 from deltafold.contract.names import RequestProtocol
 from deltafold.contract.usage import Usage
 from deltafold.contract.wire_models import WireModel, blueprint, make_lazy
+from deltafold.message.card import Card
+from deltafold.message.cards import message_card
 from deltafold.message.fallbacks import calls_before_fallback, served_calls
-from deltafold.message.html import message_html
 from deltafold.message.lines import lines_of
 from deltafold.message.parts import (
     ContentPart,
@@ -61,6 +62,7 @@ from deltafold.message.parts import (
     part_from_wire,
     parts_from_fold,
 )
+from deltafold.message.shown import Shown
 
 __all__ = [
     "ContentPart",
@@ -211,7 +213,7 @@ def _now() -> datetime:
     return _to_milliseconds(datetime.now(UTC))
 
 
-class Message(WireModel):
+class Message(Shown, WireModel):
     """One message of a conversation.
 
     Raises pydantic's `ValidationError` (a ValueError) for a part that is not allowed in its role;
@@ -430,9 +432,8 @@ class Message(WireModel):
         )
         return "\n".join(lines)
 
-    def _repr_html_(self) -> str:
-        """Return the message as a notebook shows it."""
-        return message_html(self.parts, self.meta, self.not_runnable)
+    def _card(self) -> Card:
+        return message_card(self)
 
     def _shown(self) -> Iterator[tuple[str, object]]:
         yield "role", self.role.value

@@ -8,9 +8,12 @@ Law: IPython is imported only when it has asked for the display, and pydantic on
 import time
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from deltafold.message import data_types
+
+if TYPE_CHECKING:
+    from deltafold.message.card import Card
 
 _SECONDS_BETWEEN_UPDATES: Final = 0.1
 
@@ -61,14 +64,14 @@ def display_live(stream: ShownStream) -> LiveDisplay | None:
 
 
 def _bundle(stream: ShownStream) -> dict[str, str]:
-    return {"text/html": stream_html(stream), "text/plain": repr(stream)}
+    from deltafold.message.html import card_html  # noqa: PLC0415 - it loads pydantic
+
+    return {"text/html": card_html(stream_card(stream)), "text/plain": repr(stream)}
 
 
-def stream_html(stream: ShownStream) -> str:
-    """Return the message of a stream so far, and the status of the stream."""
-    from deltafold.message.html import message_html  # noqa: PLC0415 - it loads pydantic
+def stream_card(stream: ShownStream) -> "Card":
+    """Return the card of a stream: its message so far, and the status of the stream."""
+    from deltafold.message.cards import message_card  # noqa: PLC0415 - it loads pydantic
 
-    message = stream.snapshot()
-    return message_html(
-        message.parts, message.meta, message.not_runnable, f"stream {stream.status}"
-    )
+    grows = stream.status in {"idle", "started"}
+    return message_card(stream.snapshot(), f"stream {stream.status}", grows=grows)

@@ -8,13 +8,14 @@ from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from deltafold.contract.kinds import ErrorCode
-from deltafold.dialects.model_table import find_model
+from deltafold.dialects.model_table import find_model, near_models
 from deltafold.dialects.settings import ModelConfig
 from deltafold.errors.model_error import ModelError
 from deltafold.models.vendors import VENDORS
 from deltafold.transports.secrets import shown_url
 
 _BAD_REQUEST: Final = 400
+_NO_MODEL: Final = "model_not_found"
 _NO_SUCH_PATH: Final = frozenset({404, 405})
 _SETTINGS: Final = frozenset(
     {
@@ -76,11 +77,15 @@ def advice_of(
 
 
 def _of_name(error: ModelError, config: ModelConfig) -> str | None:
-    """Say when a model was shut down, and what replaces it."""
+    """Say when a model was shut down, and what replaces it, or which name was meant."""
     if error.code is not ErrorCode.NOT_FOUND:
         return None
     known = find_model(config.known_as or config.model_id)
-    if known is None or known.is_stand_in or known.facts.retired is None:
+    if known is None or known.is_stand_in:
+        is_about_it = error.provider_code == _NO_MODEL or config.model_id in error.message
+        near = near_models(config.model_id) if is_about_it else []
+        return f"did you mean {' or '.join(map(repr, near))}?" if near else None
+    if known.facts.retired is None:
         return None
     facts = known.facts
     instead = f"; its successor is {facts.successor}" if facts.successor else ""
@@ -89,7 +94,7 @@ def _of_name(error: ModelError, config: ModelConfig) -> str | None:
 
 def _of_path(error: ModelError, dialect: str, vendor: str, address: RequestAddress) -> str | None:
     """Name the address of the request, and what is unusual about it."""
-    if error.provider_code == "model_not_found":
+    if error.provider_code == _NO_MODEL:
         return None
     row = VENDORS.get(vendor)
     own = None if row is None else row.addresses.get(dialect)

@@ -16,7 +16,7 @@ from deltafold.contract.exceptions import MisuseError
 from deltafold.dialects import DIALECTS
 from deltafold.dialects.model_fit import CHAT
 from deltafold.dialects.model_names import BEDROCK_PLACE
-from deltafold.dialects.model_table import KnownModel, find_model
+from deltafold.dialects.model_table import KnownModel, find_model, near_models
 from deltafold.dialects.settings import ModelConfig
 from deltafold.models.vendors import VENDORS, Vendor
 
@@ -42,6 +42,17 @@ def vendor_of(model_id: str) -> Vendor:
     endpoints = () if facts is None else facts.endpoints or ()
     if vendor is not None and not vendor.addresses.keys().isdisjoint(endpoints):
         return vendor
+    if model_id in VENDORS:
+        raise MisuseError(
+            f"name: {model_id!r} is a vendor: write a slash and its name of a model behind it; "
+            f"`deltafold models {model_id}` shows its protocols and its key"
+        )
+    near = near_models(model_id)
+    if near and known is None:
+        raise MisuseError(
+            f"name: {model_id!r} names no vendor, and the table of models does not have it; "
+            f"did you mean {' or '.join(map(repr, near))}?"
+        )
     authors = () if vendor is None else (vendor.name,)
     likely = ", ".join(f"{one}/{model_id}" for one in (*authors, *_HOSTS))
     raise MisuseError(

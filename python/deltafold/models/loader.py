@@ -7,12 +7,12 @@ Laws: nothing is guessed. What a name leaves out is what the table of models say
 vendor, or a dialect that the vendor does not support, is an error that lists the supported ones.
 """
 
-import difflib
 from collections.abc import Collection
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from deltafold.contract.exceptions import MisuseError
+from deltafold.contract.near_names import did_you_mean
 from deltafold.dialects import DIALECTS
 from deltafold.dialects.model_table import find_model
 from deltafold.models.adapters import adapter_of
@@ -90,8 +90,7 @@ def _named(name: str) -> tuple[Vendor, str, str | None]:
     author = None if row is None else VENDORS.get(row.author)
     if author is not None:
         return author, model_id, first
-    near = difflib.get_close_matches(first, VENDORS, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(VENDORS)}"
+    hint = did_you_mean(first, VENDORS) or f"; there are {', '.join(VENDORS)}"
     raise MisuseError(f"name: unknown vendor {first!r}{hint}")
 
 

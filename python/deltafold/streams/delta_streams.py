@@ -22,7 +22,8 @@ from deltafold._core import DeltaBatch, MessageDelta
 from deltafold.errors.mapper import ErrorMapper
 from deltafold.errors.model_error import ModelError
 from deltafold.message import data_types
-from deltafold.message.notebook import stream_html
+from deltafold.message.notebook import stream_card
+from deltafold.message.shown import Shown
 from deltafold.streams.core import CallContext, Status
 from deltafold.streams.foreign_calls import ForeignCall
 from deltafold.streams.options import DecoderOptions
@@ -41,12 +42,13 @@ from deltafold.transports.responses import async_source_of, plain_chunks, source
 from deltafold.transports.sources import AsyncSource, Source
 
 if TYPE_CHECKING:
+    from deltafold.message.card import Card
     from deltafold.streams.events import EventMaker, StreamEvent
 
 ReaderT = TypeVar("ReaderT", Reader, AsyncReader)
 
 
-class _Stream(Generic[ReaderT]):
+class _Stream(Shown, Generic[ReaderT]):
     """Members that both kinds of stream share."""
 
     __slots__ = ("__weakref__", "_core")
@@ -56,9 +58,8 @@ class _Stream(Generic[ReaderT]):
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._core.dialect} {self.status}>"
 
-    def _repr_html_(self) -> str:
-        """Return the message so far as a notebook shows it."""
-        return stream_html(self)
+    def _card(self) -> "Card":
+        return stream_card(self)
 
     def _ipython_display_(self) -> None:
         """Show the message in a notebook, and again while the stream is read."""

@@ -13,6 +13,7 @@ from deltafold._core import dialect_content_type, dialect_names
 from deltafold.contract.exceptions import MisuseError
 from deltafold.contract.names import ProtocolName
 from deltafold.streams.bodies import detect
+from deltafold.testing.no_body import no_body
 from deltafold.testing.recording import Recording
 
 HEAD: Final = b'{"recording"'
@@ -60,5 +61,4 @@ def _detected(body: bytes, content_type: str | None, name: str, advice: str) -> 
     found = detect(body, content_type)
     if found.dialect is not None:
         return found.dialect
-    fit = " and ".join(found.candidates) or "no protocol"
-    raise MisuseError(f"{name}: the first bytes fit {fit}; {advice}")
+    raise no_body(name, body, found.candidates, advice)

@@ -1,1 +1,1 @@
-"""The demo: both adapters stream recordings from a loopback server, through the real SDKs."""
+"""The demo: recordings from a server on this machine, read through the real SDKs, and an agent."""

@@ -1,9 +1,10 @@
 """Plays a recording from a loopback server and streams it through the adapter of its dialect.
 
-In: a body.  Out: the final message, or the error that ended it; on the way there, everything on the
-screen.
+In: a body.  Out: the final message, or the error that ended it; on a terminal the answer grows
+meanwhile, and is erased when it has ended.
 """
 
+import sys
 from types import TracebackType
 from typing import Self
 
@@ -42,9 +43,11 @@ class Player:
     def play(self, dialect: str, body: bytes) -> Message | ModelError:
         """Stream the recording at its original pace and return the outcome."""
         self._server.queue(Recording.of_events(body, delay=self._pace_seconds))
-        with self._stream(dialect) as stream, open_screen() as screen:
-            for delta in stream:
-                screen.show(delta)
+        with self._stream(dialect) as stream:
+            if sys.stdout.isatty():
+                with open_screen(keeps=False) as screen:
+                    for delta in stream:
+                        screen.show(delta)
             try:
                 return stream.final_message()
             except ModelError as error:

@@ -5,6 +5,7 @@ and the text, the arguments and the token counts that each client read.
 """
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator, Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,12 +18,14 @@ import openai
 import uvicorn
 from rich.console import Console
 from rich.live import Live
-from rich.table import Table
+from rich.text import Text
 
 from deltafold import AnthropicModel
 from deltafold.gateway import create_app
 from deltafold.testing import Recording, ReplayTransport
 
+_WIDTHS: Final = (20, 32, 23)
+"""Widths of the columns: those of the longest names of events. With gaps they take 80."""
 MODEL: Final = "any-name"
 _ASKED: Final = "Play me the recording."
 
@@ -55,12 +58,21 @@ class Column:
 
 def show(body: bytes, pace_seconds: float) -> list[Column]:
     """Stream the recording to all clients at once; returns a column for each client."""
-    console = Console(highlight=False)
     columns = [Column("openai, Chat"), Column("openai, Responses"), Column("anthropic, Messages")]
-    with _gateway(body, pace_seconds) as url, Live(console=console, transient=True) as live:
-        asyncio.run(_read_all(url, columns, lambda: live.update(_table(columns))))
-    console.print(_table(columns))
+    with _gateway(body, pace_seconds) as url, _live() as draw:
+        asyncio.run(_read_all(url, columns, lambda: draw(_table(columns))))
+    print(_table(columns))
     return columns
+
+
+@contextmanager
+def _live() -> Generator[Callable[[str], None]]:
+    """Draw a text over and over on a terminal, and erase it at the end."""
+    if not sys.stdout.isatty():
+        yield lambda _: None
+        return
+    with Live(console=Console(), transient=True, vertical_overflow="crop") as live:
+        yield lambda text: live.update(Text(text))
 
 
 @contextmanager
@@ -117,7 +129,7 @@ async def _chat(client: openai.AsyncOpenAI, column: Column) -> AsyncIterator[str
             for call in delta.get("tool_calls", ()):
                 column.arguments += call["function"].get("arguments", "")
             if choice.finish_reason is not None:
-                yield f"finish_reason: {choice.finish_reason}"
+                yield "finish_reason"
             else:
                 yield ", ".join(name for name, value in delta.items() if value)
         if not chunk.choices:
@@ -154,18 +166,18 @@ async def _messages(client: anthropic.AsyncAnthropic, column: Column) -> AsyncIt
     column.tokens = usage.input_tokens + cached, usage.output_tokens
 
 
-def _table(columns: list[Column]) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 2))
-    for column in columns:
-        table.add_column(column.title, no_wrap=True)
-    for row in range(max(len(column.events) for column in columns)):
-        table.add_row(*(_cell(column, row) for column in columns))
-    return table
+def _table(columns: list[Column]) -> str:
+    """Return the events of all clients, each kind in a line with the number of those in a row."""
+    rows = [[one.title for one in columns]]
+    rows += [
+        [_cell(column, row) for column in columns]
+        for row in range(max(len(column.events) for column in columns))
+    ]
+    return "\n".join("  " + " ".join(map(str.ljust, row, _WIDTHS)).rstrip() for row in rows)
 
 
 def _cell(column: Column, row: int) -> str:
     if row >= len(column.events):
         return ""
     kind, count = column.events[row]
-    # The number goes first, because a narrow terminal cuts the end off.
-    return f"    {kind}" if count == 1 else f"{count:>3} {kind}"
+    return f"   {kind}" if count == 1 else f"{count:>2} {kind}"

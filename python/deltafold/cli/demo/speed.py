@@ -1,23 +1,24 @@
 """Speed of reading one recording: through deltafold, and through the SDK's own helper.
 
-In: a recording, extended to a few thousand events and played without delay.  Out: events per second
+In: recordings, extended to some thousand events and played without delay.  Out: events per second
 of wall time over loopback HTTP, the median of several runs.  Both sides use the same client, so
 that HTTP costs both the same.
 """
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import anthropic
 import openai
 
 from deltafold import AnthropicModel, OpenAIChatModel
+from deltafold.cli.demo.scenes import SCENES
 from deltafold.testing import Recording, ReplayServer
 
-RUNS = 7
-EVENTS = 4000
+RUNS = 3
+EVENTS = 2000
 
 # Members of an event that only carries text. A repetition changes only the length of the text.
 _TEXT_EVENT_MARKS = (b'"text_delta"', b'"delta":{"content":"')
@@ -40,6 +41,13 @@ def stretched(body: bytes, events: int = EVENTS) -> bytes:
         piece * times if any(mark in piece for mark in _TEXT_EVENT_MARKS) else piece
         for piece in pieces
     )
+
+
+def measured() -> Iterator[tuple[str, Speed]]:
+    """Yield the speed of the first recording of each protocol, by the name of the protocol."""
+    first = {scene.dialect: scene.body for scene in reversed(SCENES)}
+    for dialect in dict.fromkeys(scene.dialect for scene in SCENES):
+        yield dialect, measure(dialect, first[dialect])
 
 
 def measure(dialect: str, body: bytes) -> Speed:

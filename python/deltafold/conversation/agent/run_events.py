@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from typing_extensions import TypeVar
 
+from deltafold.contract.short_repr import short
 from deltafold.contract.usage import Usage
 from deltafold.conversation.agent.event_facts import (
     ACCEPTED,
@@ -24,7 +25,16 @@ from deltafold.conversation.context.run_state import RunStatus
 from deltafold.conversation.context.state import AgentState
 from deltafold.conversation.history.tool_calls import HistoryToolCallResult, ToolCallRequest
 from deltafold.errors.model_error import ModelError, OutputError
+from deltafold.message.card import Block, Card
+from deltafold.message.cards import (
+    cost_text,
+    failure_card,
+    message_card,
+    nested,
+    tokens_of,
+)
 from deltafold.message.messages import Message
+from deltafold.message.shown import Shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -151,7 +161,7 @@ class AgentEvent:
 
 
 @dataclass(frozen=True)  # with slots, Python 3.11 cannot call the class with type arguments
-class RunResult(Generic[T]):
+class RunResult(Shown, Generic[T]):
     """Result of a run.
 
     >>> result = deltafold.Agent(model=model).run_sync("When is high tide?")
@@ -186,6 +196,31 @@ class RunResult(Generic[T]):
     cost_unpriced: tuple[str, ...] = ()
     pending: tuple[ToolCallRequest, ...] = ()
     error: Exception | None = None
+
+    def _card(self) -> Card:
+        """Return how it ended, what waits for an approval, its output and its last answer."""
+        facts = [self.reason, f"{self.turns} answer{'' if self.turns == 1 else 's'}"]
+        facts.append(tokens_of(self.usage))
+        if self.cost_usd is not None:
+            facts.append(cost_text(self.cost_usd, self.cost_unpriced))
+        blocks: list[Block | Card] = [
+            Block(
+                kind="call",
+                label=call.tool_name,
+                note=f"{call.tool_call_id} waits for an approval",
+                text=call.raw_arguments,
+                is_code=True,
+            )
+            for call in self.pending
+        ]
+        if self.error is not None:
+            blocks.append(failure_card(self.error))
+        if self.output is not None:
+            output = Block(kind="text", label="output", text=short(self.output), is_code=True)
+            blocks.append(output)
+        if self.message is not None:
+            blocks.append(nested("last answer", message_card(self.message)))
+        return Card(title=f"{type(self).__name__} {self.status}", facts=facts, blocks=blocks)
 
     @property
     def is_lower_bound(self) -> bool:

@@ -24,7 +24,7 @@ from any_name import AnyName
 from deltafold import ImagePart, Message, ModelError, TextPart
 from deltafold.dialects import message_rows
 from deltafold.message.messages import Meta, Role, ToolCallPart
-from deltafold.models import base, outlined
+from deltafold.models import base, kept_rounds, outlined
 from deltafold.models.kept_rounds import KeptRounds
 from samples import sampled
 
@@ -253,6 +253,26 @@ def test_what_is_kept_goes_with_the_conversation(rounds: KeptRounds) -> None:
     del messages
     gc.collect()
     assert len(rounds) == 0
+
+
+def test_what_is_kept_has_a_bound(rounds: KeptRounds, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept_rounds, "_MOST_BYTES", 50_000)
+    own = KeptRounds()
+    monkeypatch.setattr(outlined, "ROUNDS", own)
+    provider = Provider("anthropic/claude-sonnet-5-5")
+    conversations = [grown() for _ in range(20)]
+    for messages, tools in conversations:
+        provider.sent(messages, tools)
+    assert 0 < len(own) < len(conversations)
+    assert 0 < own.size <= 50_000
+    messages, tools = conversations[0]
+    made = provider.sent(messages, tools)
+    with rules_alone():
+        assert made == provider.sent(messages, tools)
+    conversations.clear()
+    del messages
+    gc.collect()
+    assert (len(own), own.size, len(rounds)) == (0, 0, 0)
 
 
 def test_threads_may_share_a_conversation() -> None:

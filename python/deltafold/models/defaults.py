@@ -47,17 +47,13 @@ def vendor_of(model_id: str) -> Vendor:
             f"name: {model_id!r} is a vendor: write a slash and its name of a model behind it; "
             f"`deltafold models {model_id}` shows its protocols and its key"
         )
-    near = near_models(model_id)
-    if near and known is None:
-        raise MisuseError(
-            f"name: {model_id!r} names no vendor, and the table of models does not have it; "
-            f"did you mean {' or '.join(map(repr, near))}?"
-        )
     authors = () if vendor is None else (vendor.name,)
     likely = ", ".join(f"{one}/{model_id}" for one in (*authors, *_HOSTS))
+    near = near_models(model_id) if known is None else []
+    meant = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
     raise MisuseError(
         f"name: {model_id!r} names no vendor, and its own is not known: write the one that you "
-        f"call before a slash, as in {likely}; `deltafold models` lists all"
+        f"call before a slash, as in {likely}; `deltafold models` lists all{meant}"
     )
 
 

@@ -25,6 +25,9 @@ _FAR: Final = 256
 _MOST: Final = 4
 """Models, or settings of one, whose rounds are kept for a conversation."""
 
+_MOST_BYTES: Final = 256 << 20
+"""Bodies that are kept at once; without its own, a conversation is looked at from its beginning."""
+
 _EXAMPLES: Final = 12
 """Rounds of further forms in one sample."""
 
@@ -88,10 +91,15 @@ class KeptRounds:
     def __init__(self) -> None:
         # By the message behind which a conversation goes on, and by its settings. What is kept has
         # the parts of the message, and not the message itself, which would live for ever.
-        self._behind = Living[dict[Hashable, _Rounds | _Refused]]()
+        self._behind = Living[dict[Hashable, _Rounds | _Refused]](_MOST_BYTES)
 
     def __len__(self) -> int:
         return len(self._behind)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the bodies that are kept."""
+        return self._behind.size
 
     def written(self, messages: list[Message], settings: Hashable, learn: Learn) -> bytes | None:
         """Return the body of a call, None if all of it has to be written.
@@ -202,22 +210,26 @@ class KeptRounds:
         examples = {**added.examples(start), **before.examples}
         rounds = _Rounds(more, end - start, added.made.stencil, examples, content, first, last)
         if before.count:
-            former = self._behind.find(messages[begin - 1])
-            if former is not None and former.get(settings) is before:
-                former.pop(settings, None)
-            if not former:
-                self._behind.drop(messages[begin - 1])
+            former = dict(self._behind.find(messages[begin - 1]) or {})
+            if former.get(settings) is before:
+                del former[settings]
+                self._put_all(messages[begin - 1], former)
         self._put(messages[end - 1], settings, rounds)
 
     def _put(self, message: Message, settings: Hashable, known: "_Rounds | _Refused") -> None:
-        behind = self._behind.find(message)
-        if behind is None:
-            behind = dict[Hashable, _Rounds | _Refused]()
-            self._behind.keep(message, behind)
+        behind = dict(self._behind.find(message) or {})
         behind.pop(settings, None)
         while len(behind) >= _MOST:
-            behind.pop(next(iter(behind)), None)
+            del behind[next(iter(behind))]
         behind[settings] = known
+        self._put_all(message, behind)
+
+    def _put_all(self, message: Message, behind: "dict[Hashable, _Rounds | _Refused]") -> None:
+        if not behind:
+            self._behind.drop(message)
+            return
+        size = sum(len(one.content) for one in behind.values() if isinstance(one, _Rounds))
+        self._behind.keep(message, behind, size)
 
 
 class _Added(NamedTuple):

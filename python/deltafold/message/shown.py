@@ -5,6 +5,7 @@ In: an object with a card.  Out: its HTML for notebooks, and its lines for rich.
 Law: this file imports nothing that takes time; the writers are loaded when something is shown.
 """
 
+from abc import abstractmethod
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,9 +21,9 @@ class Shown:
 
     __slots__ = ()
 
+    @abstractmethod
     def _card(self) -> "Card":
-        """Return what to show."""
-        raise NotImplementedError
+        """Return the card of the object."""
 
     def _repr_html_(self) -> str:
         """Return the HTML that a notebook shows."""

@@ -17,10 +17,10 @@ from statistics import median
 from typing import Final
 
 from chromium import chromium, watched
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Page
 from recordings import chat, chat_call, tokens
 
-from deltafold.inspector import inspect_recording, make_page
+from deltafold.inspector import Inspection, inspect_recording, make_page
 from deltafold.testing import Recording
 
 TRIES: Final = 5
@@ -81,19 +81,27 @@ WATCH_TYPING: Final = """() => {
 LISTS: Final = ("[aria-label=events]", "[aria-label=deltas]", ".message", ".detail")
 
 
-def measure_large(browser: Browser, name: str, body: bytes, folder: Path) -> bool:
-    """Open a large recording and scroll through it; returns whether the bounds are kept."""
-    file = folder / "large.html"
+def _written(file: Path, name: str, body: bytes) -> tuple[Path, Inspection]:
+    """Write the page of a recording, and return it with what it shows."""
     inspection = inspect_recording(Recording.of(body), "openai-chat", name)
     file.write_text(make_page([inspection]), encoding="utf-8", newline="")
+    return file, inspection
+
+
+def _seconds_to_open(page: Page) -> float:
+    """Return the time of the first frame, which the page notes in milliseconds since its start."""
+    return float(page.locator("#page").get_attribute("data-ready") or inf) / 1000
+
+
+def measure_large(browser: Browser, name: str, body: bytes, folder: Path) -> bool:
+    """Open a large recording and scroll through it; returns whether the bounds are kept."""
+    file, inspection = _written(folder / "large.html", name, body)
     opened, blocked, tries = inf, dict.fromkeys(LISTS, inf), 0
     while tries < TRIES:
         tries += 1
         with watched(browser, file.as_uri()) as seen:
             page = seen.page
-            # The page notes when its first frame was drawn, in milliseconds since loading began.
-            ready = page.locator("#page").get_attribute("data-ready")
-            opened = min(opened, float(ready or inf) / 1000)
+            opened = min(opened, _seconds_to_open(page))
             page.evaluate(WATCH_TASKS)
             for box in LISTS:
                 page.evaluate("window.tasks.length = 0")
@@ -112,16 +120,13 @@ def measure_large(browser: Browser, name: str, body: bytes, folder: Path) -> boo
 
 def measure_search(browser: Browser, name: str, body: bytes, folder: Path) -> bool:
     """Open a recording and search in it; returns whether the bounds of many events are kept."""
-    file = folder / "search.html"
-    inspection = inspect_recording(Recording.of(body), "openai-chat", name)
-    file.write_text(make_page([inspection]), encoding="utf-8", newline="")
+    file, _ = _written(folder / "search.html", name, body)
     opened, typed, found, tries = inf, inf, inf, 0
     while tries < TRIES:
         tries += 1
         with watched(browser, file.as_uri()) as seen:
             page = seen.page
-            ready = page.locator("#page").get_attribute("data-ready")
-            opened = min(opened, float(ready or inf) / 1000)
+            opened = min(opened, _seconds_to_open(page))
             page.evaluate(WATCH_TYPING)
             page.keyboard.press("/")
             page.keyboard.type(SOUGHT, delay=60)

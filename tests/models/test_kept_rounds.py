@@ -21,7 +21,7 @@ import pytest
 import deltafold
 from agent_requests import CLIENTS, Session, request_of
 from any_name import AnyName
-from deltafold import ImagePart, Message, ModelError, TextPart
+from deltafold import ImagePart, Message, MisuseError, ModelError, TextPart
 from deltafold.dialects import message_rows
 from deltafold.message.messages import Meta, Role, ToolCallPart
 from deltafold.models import base, kept_rounds, outlined
@@ -72,7 +72,7 @@ class Provider:
 
         try:
             refused = asyncio.run(call()).partial_message
-        except ValueError as error:  # of the rules
+        except (MisuseError, ValueError) as error:
             return f"{type(error).__name__}: {error}"
         return json.dumps(self.bodies.pop()), refused and refused.meta.warnings
 
@@ -146,6 +146,40 @@ def test_each_call_is_what_the_rules_write(name: str, every: int, *, faulty: boo
                 assert made == provider.sent(said, tools, **options), (client, seed, length)
     # Mistral's ids have a form of their own, so that each call is renamed.
     assert faulty or "mistral" in name or outlined.STENCILS.written > before
+
+
+TEXTS: Final = [f"text {number}" for number in range(41)]
+
+CHAT: Final[list[Any]] = [
+    {"role": ("user", "assistant")[number % 2], "content": text}
+    for number, text in enumerate(TEXTS)
+]
+
+OTHER_FORMS: Final[dict[str, Any]] = {
+    "chat": CHAT,
+    "a tuple": tuple(CHAT),
+    "texts": TEXTS,
+    "wire forms": [
+        Message(role=one["role"], parts=[TextPart(text=one["content"])]).to_dict() for one in CHAT
+    ],
+    "messages and a last one of another form": [
+        *(Message(role=one["role"], parts=[TextPart(text=one["content"])]) for one in CHAT[:-1]),
+        CHAT[-1],
+    ],
+    "other forms and a last message": [*CHAT[:-1], Message.user("Go on.")],
+    "no message": [*CHAT, 7],
+    "no message before the last one": [*CHAT[:-1], 7, Message.user("Go on.")],
+}
+
+
+@pytest.mark.parametrize("form", OTHER_FORMS)
+def test_long_conversations_of_other_forms_are_what_the_rules_write(form: str) -> None:
+    provider = Provider("openai/gpt-5.6-terra")
+    for _ in range(2):
+        made = provider.sent(OTHER_FORMS[form])
+        with rules_alone():
+            assert made == provider.sent(OTHER_FORMS[form])
+        assert ("no message" in form) == isinstance(made, str), made
 
 
 def grown(turns: int = 40) -> tuple[list[Message], Any]:

@@ -1,12 +1,11 @@
-"""Kept rounds: what a conversation's last call has written of it serves the next call.
+"""Kept rounds: the next call of a conversation copies the rounds that its last call has rendered.
 
-In: the messages of a call, and a stencil of it.  Out: the body, of which the rounds that the last
-call had are copied.
+In: the messages of a call, and a stencil of it.  Out: the body.
 
-Laws: a message is looked at again where it was changed since, or its parts are other objects. What
-is kept lives as long as the message behind which the next call goes on. What a rule decides by the
-end of a conversation, its beginning, or a message that is not plain, is decided in each call: only
-rounds are kept, and a stencil that would write one of them in another way does not use them.
+Laws: rounds are copied while each of their messages has the same role, the same part objects and
+the same model. Kept rounds live as long as the last message in them. The beginning and the end of a
+conversation are rendered in each call. A stencil uses kept rounds only if it renders each form of
+round in the same way as the stencil that has rendered them.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -17,29 +16,32 @@ from typing import Final, NamedTuple, TypeAlias
 from deltafold._core import KeptMessages, RequestOutline, RequestStencil
 from deltafold.contract.living import Living
 from deltafold.dialects import message_rows
-from deltafold.message.messages import Message, Role
+from deltafold.message.messages import Message
 
 _FAR: Final = 256
-"""Messages behind which the last call may have ended."""
+"""Messages at the end of a conversation among which kept rounds are looked for."""
 
 _MOST: Final = 4
-"""Models, or settings of one, whose rounds are kept for a conversation."""
+"""Settings whose rounds are kept for one conversation; each model has its own."""
 
 _MOST_BYTES: Final = 256 << 20
-"""Bodies that are kept at once; without its own, a conversation is looked at from its beginning."""
+"""Bytes of the bodies that are kept at once."""
 
 _EXAMPLES: Final = 12
 """Rounds of further forms in one sample."""
 
+_MOST_SAMPLES: Final = 16
+"""Samples that one call makes for the forms of kept rounds."""
+
 
 class Learned(NamedTuple):
-    """What a stencil makes of a conversation.
+    """A conversation that a stencil has rendered.
 
     Attributes:
         stencil: the stencil.
         content: the body.
-        first: place of the first round in the body.
-        last: place of the last round.
+        first: byte offset of the first round in the body.
+        last: byte offset of the last round.
     """
 
     stencil: RequestStencil
@@ -57,13 +59,14 @@ class _Rounds:
     """The rounds of a conversation that a call has written.
 
     Attributes:
-        messages: their messages.
-        count: number of these.
-        stencil: what has written them.
-        examples: for each form that a round has, the messages of one, counted from the first.
+        messages: the messages of the rounds; other conversations may share the object.
+        count: number of the messages that belong to these rounds.
+        stencil: the stencil that has rendered them.
+        examples: for each form of round, the places of the messages of one round. The first message
+            of all rounds has the place 0.
         content: the body of the call.
-        first: place of the rounds in it.
-        last: place behind them.
+        first: byte offset of the rounds in the body.
+        last: byte offset behind them.
     """
 
     messages: KeptMessages
@@ -76,10 +79,10 @@ class _Rounds:
 
 
 class _Refused(NamedTuple):
-    """A conversation that no stencil writes.
+    """A conversation that no stencil can render.
 
     Attributes:
-        again: number of messages with which it is tried again.
+        again: number of messages from which on a stencil is tried again.
     """
 
     again: int
@@ -89,8 +92,8 @@ class KeptRounds:
     """The rounds that recent calls of live conversations have written."""
 
     def __init__(self) -> None:
-        # By the message behind which a conversation goes on, and by its settings. What is kept has
-        # the parts of the message, and not the message itself, which would live for ever.
+        # By the last message of the rounds, and by the settings. The values hold the parts of that
+        # message. They must not hold the message, which would then never be freed.
         self._behind = Living[dict[Hashable, _Rounds | _Refused]](_MOST_BYTES)
 
     def __len__(self) -> int:
@@ -102,15 +105,13 @@ class KeptRounds:
         return self._behind.size
 
     def written(self, messages: list[Message], settings: Hashable, learn: Learn) -> bytes | None:
-        """Return the body of a call, None if all of it has to be written.
+        """Return the body of a call, None if the renderer has to write it.
 
         Args:
             messages: the conversation.
-            settings: whatever a stencil depends on beside it.
+            settings: all values that a stencil depends on beside the conversation.
             learn: finds the stencil.
         """
-        if messages[-1].role is Role.ASSISTANT:  # rules treat an answer at the end in their own way
-            return None
         place, known = self._find(messages, settings)
         if isinstance(known, _Rounds):
             written = self._continued(messages, place + 1 - known.count, known, settings, learn)
@@ -127,7 +128,7 @@ class KeptRounds:
     def _find(
         self, messages: list[Message], settings: Hashable
     ) -> tuple[int, "_Rounds | _Refused | None"]:
-        """Return the place of the message behind which something is known, and what."""
+        """Return the newest entry of a conversation, and the place of its message."""
         for place in range(len(messages) - 1, max(-1, len(messages) - 1 - _FAR), -1):
             known = (self._behind.find(messages[place]) or {}).get(settings)
             if known is None:
@@ -140,7 +141,7 @@ class KeptRounds:
         return 0, None
 
     def _begun(self, messages: list[Message], settings: Hashable, learn: Learn) -> bytes | None:
-        """Return the body of a call of which nothing is kept, None if no stencil writes it."""
+        """Return the body of a call without kept rounds, None if no stencil can render it."""
         outlined = _outlined(messages)
         made = None if outlined is None else learn(outlined[0])
         if outlined is None or made is None:
@@ -159,7 +160,7 @@ class KeptRounds:
         settings: Hashable,
         learn: Learn,
     ) -> bytes | None:
-        """Return the body of a call that goes on behind kept rounds, None if they do not serve."""
+        """Return the body of a call with kept rounds, None if they cannot be used."""
         rest = [*messages[:start], *messages[start + rounds.count :]]
         outlined = _outlined(rest)
         if outlined is None:
@@ -170,7 +171,9 @@ class KeptRounds:
         if made is None or rounds.messages.has_calls(rounds.count, outline.identifiers()[0]):
             return None
         lacking = made.stencil.lacking(rounds.stencil)
-        while lacking:
+        for _ in range(_MOST_SAMPLES):
+            if not lacking:
+                break
             examples = [
                 message
                 for form in lacking[:_EXAMPLES]
@@ -182,7 +185,7 @@ class KeptRounds:
                 return None
             made = made._replace(stencil=learned.stencil)
             lacking = made.stencil.lacking(rounds.stencil)
-        if lacking is None:
+        if lacking != []:  # a form that is written in another way, or too many that are not known
             return None
         before = memoryview(rounds.content)[rounds.first : rounds.last]
         content = b"".join((made.content[: made.first], before, made.content[made.first :]))
@@ -233,12 +236,12 @@ class KeptRounds:
 
 
 class _Added(NamedTuple):
-    """Rounds that a call has written.
+    """Rounds that a call adds to the kept ones.
 
     Attributes:
-        made: what was made of them.
-        starts: places of the messages that begin them, and the round behind them.
-        outline: their outline.
+        made: the rendered conversation.
+        starts: places of the first messages of the rounds, and of the messages behind them.
+        outline: outline of the rounds.
     """
 
     made: Learned

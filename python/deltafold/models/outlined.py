@@ -1,25 +1,24 @@
-"""Calls with an outlined history: what is known of their form is not rendered again.
+"""Calls whose body is rendered with a stencil: those with an outlined or a growing history.
 
-In: the arguments of a call, and the function that writes one.  Out: the written call.
+In: the arguments of a call, and the function that renders one.  Out: the rendered call.
 
-Laws: the function writes a sample of the history, and the call is a copy of that one with the
-texts, ids, names and arguments of the history (`dialects/stencils.py`). What the sample cannot
-stand for is written by the function itself. The members of the body, and the messages, are made
-when somebody looks at them.
+Laws: the function renders a sample of the history, and the body is a copy of that one with the
+texts, ids, names and arguments of the history (`dialects/stencils.py`). The function renders the
+call itself if the sample does not represent it. The history in the body is parsed when it is read.
 """
 
 import json
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, cast
+from typing import Final, TypeGuard, cast
 
 from deltafold._core import RequestOutline
 from deltafold.dialects import Dialect, message_rows
 from deltafold.dialects.settings import ModelConfig
 from deltafold.dialects.stencils import OutlinedMessages, Ruled, Stencils, Translated
-from deltafold.message.messages import Message
-from deltafold.models.call_inputs import CallArguments, conversation_of
+from deltafold.message.messages import Message, Role
+from deltafold.models.call_inputs import CallArguments, Messages, conversation_of
 from deltafold.models.json_body import encoded
 from deltafold.models.kept_rounds import KeptRounds, Learned
 from deltafold.models.prepared import WrittenCall
@@ -28,7 +27,7 @@ STENCILS: Final = Stencils[WrittenCall]()
 """Calls of recent forms, of all Models."""
 
 ROUNDS: Final = KeptRounds()
-"""What recent calls have written of conversations that live."""
+"""Rendered rounds of the conversations whose messages are alive."""
 
 _FEWEST: Final = 24
 """Messages of a call below which its sample would not be much shorter."""
@@ -92,7 +91,7 @@ def written_alike(
     row: Dialect,
     write: Callable[[CallArguments], WrittenCall],
 ) -> WrittenCall | None:
-    """Return a call that is written as one of its form was, None if it has to be written itself.
+    """Return a call that a stencil has rendered, None if the renderer has to do it.
 
     Args:
         asked: the arguments of the call.
@@ -113,7 +112,7 @@ def written_alike(
         if made is None:
             return None
         content, notes, alike = made
-    elif isinstance(messages, list | tuple) and len(messages) >= _FEWEST:
+    elif _may_have_rounds(messages):
         said = cast("list[Message]", [*_system(asked), *messages])
         settings = _settings(asked, config, None)
         rules = _Rules(asked, row, write, _read(said))
@@ -128,8 +127,20 @@ def written_alike(
     return replace(alike, body=body, messages=messages, notes=notes, content=content)
 
 
+def _may_have_rounds(messages: Messages) -> TypeGuard[Sequence[Message]]:
+    """Return whether a stencil may render these messages; the others are checked later.
+
+    Objects of another form become new messages in each call, so that no rounds of them are kept. A
+    renderer treats an answer at the end in its own way.
+    """
+    if not isinstance(messages, list | tuple) or len(messages) < _FEWEST:
+        return False
+    last = messages[-1]
+    return isinstance(last, Message) and last.role is not Role.ASSISTANT
+
+
 def _settings(asked: CallArguments, config: ModelConfig, key: Hashable) -> Hashable | None:
-    """Return whatever a call depends on beside its messages, None if it cannot be compared."""
+    """Return the key of all that a call depends on beside its messages, None without a key."""
     asks = (asked.repair, asked.strict, asked.streamed)
     try:
         given = repr((asked.params, asked.tool_choice, asked.notes))
@@ -149,7 +160,7 @@ def _read(said: Sequence[Message]) -> Callable[[bytes], Sequence[Message]]:
 def _kept(
     said: list[Message], settings: Hashable, rules: "_Rules", row: Dialect
 ) -> tuple[bytes, WrittenCall] | None:
-    """Return the body of a call, and a call of its form."""
+    """Return the body of a call, and a rendered call that differs from it in the history alone."""
     alike: WrittenCall | None = None
 
     def learn(outline: RequestOutline) -> Learned | None:
@@ -167,7 +178,7 @@ def _kept(
 
 @dataclass(frozen=True, slots=True)
 class _Rules:
-    """Writes samples of the history of a call."""
+    """Renderer of the samples of a call."""
 
     asked: CallArguments
     row: Dialect

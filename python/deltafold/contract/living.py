@@ -1,9 +1,9 @@
-"""Values of objects that live: what was made of one is kept as long as it is.
+"""Values that are kept as long as the object that they were made of.
 
 In: an object, a value.  Out: the value, for that object alone.
 
-Laws: an object is found by its identity, whatever it is equal to, and is not kept alive. Beyond a
-bound, what was kept first goes first. Any number of threads may use one table.
+Laws: an object is found by its identity, and not by equality. The table does not keep it alive.
+Beyond the bound, the oldest value is removed. The table is safe for threads.
 """
 
 import weakref
@@ -32,7 +32,7 @@ class Living(Generic[V]):
     def __init__(self, most_bytes: int | None = None) -> None:
         self._most_bytes = most_bytes
         self._kept: dict[int, tuple[weakref.ref[object], V, int]] = {}
-        # The end of an object may be noticed anywhere, also while the lock is held.
+        # An object may be freed, and its callback run, while the same thread holds the lock.
         self._lock = RLock()
         self.size = 0
 

@@ -1,9 +1,10 @@
-"""Rows of our own form: which messages are plain, and the JSON that stands for one.
+"""Plain messages in deltafold's own wire form, as rows, and the JSON of a plain message.
 
-In: a message.  Out: its wire form with what a request depends on alone.
+In: a message.  Out: its role and its parts as JSON.
 
-Laws: ids of messages, times and metadata are in no request, except the model of an answer, with
-which rules compare reasoning. State of a provider is opaque, except its dialect and its model.
+Laws: requests depend on neither ids of messages, times nor metadata, except the model of an answer,
+which renderers compare with that of its reasoning. Provider state is opaque, except its dialect and
+its model.
 """
 
 import json
@@ -84,7 +85,7 @@ PLAIN: Final[Object] = {
 
 
 CACHE_MARKS: Final = ('"cache_control":', '"cachePoint":')
-"""What the JSON of a message with a cache mark has: marks beyond a number are left out."""
+"""Members of cache marks. Renderers limit their number, which depends on the whole request."""
 
 
 @cache
@@ -94,7 +95,7 @@ def plain_rows() -> RequestRows:
 
 
 def json_of(message: Message) -> str | None:
-    """Return the JSON that stands for a message, None unless all of it may be plain.
+    """Return the JSON of a plain message, None if a member of it is not plain.
 
     Raises:
         ValueError: JSON cannot hold a value of a part, or a text has a lone surrogate.
@@ -168,7 +169,7 @@ def _written_call(part: ToolCallPart, state: str) -> str | None:
 
 
 def _says(raw: str, arguments: object) -> bool:
-    """Return whether a text is that of these arguments, which a caller may give beside another."""
+    """Return whether a text has these arguments; a caller may give a text that has others."""
     written = _dumped(arguments)
     return raw == written or _dumped(json.loads(raw)) == written
 

@@ -5,8 +5,8 @@ In: the bytes of a request, and the rules that translate it.  Out: what the rule
 Laws: the rules decide about every form of request: they translate a short sample of it once, with
 marks for texts, ids, names and arguments, and further requests of that form are written by the
 stencil of that translation (`rust/core/src/stencil`). A stencil keeps settings and tools, and no
-plain message. Where the sample cannot stand for the request, the rules translate the request
-itself, and raise its errors.
+plain message. If the sample does not represent the request, the rules translate the request itself
+and raise its errors.
 """
 
 import re
@@ -47,7 +47,7 @@ _PLACE: Final = re.compile(r"(?<=\[)\d+(?=\])")
 
 
 def item_of(note: Object, history: str) -> int | None:
-    """Return the number of the message whose place a note begins with, None without one.
+    """Return the index of the message that a note names at its beginning, None without one.
 
     Args:
         note: a note of a parser.
@@ -59,7 +59,7 @@ def item_of(note: Object, history: str) -> int | None:
 
 
 def with_item(note: Object, item: int) -> Object:
-    """Return a note that begins with the place of a message, with the place of another one."""
+    """Return a note about a message as a note about the message of another index."""
     return {**note, "message": _PLACE.sub(str(item), str(note["message"]), count=1)}
 
 

@@ -135,9 +135,9 @@ def read_request(
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """How bodies are read; the fields are those of `read_request`.
+    """Options of reading a body; the fields are those of `read_request`.
 
-    Nothing that is kept of a request is found by another owner.
+    The owner is one of them, so that no owner finds a value that was kept for another.
     """
 
     protocol: WrittenProtocol
@@ -247,9 +247,9 @@ def _outlined(body: bytes, way: _Reading, *, is_shared: bool) -> ClientRequest |
 
 
 def _at_places(notes: Sequence[Object], history: str, places: Sequence[int]) -> tuple[Object, ...]:
-    """Return the notes about a sample as those about its request.
+    """Return the notes about a sample with the places of its request.
 
-    Only messages that are not plain have notes with a place, and a sample has all of them.
+    Parsers note a place only for messages that are not plain. A sample has all of these.
     """
     items = ((note, item_of(note, history)) for note in notes)
     return tuple(note if item is None else with_item(note, places[item]) for note, item in items)

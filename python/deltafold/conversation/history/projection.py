@@ -377,13 +377,13 @@ def aligned_messages(context: Iterable[ContextMessage]) -> Iterator[Message | No
 
 
 _MADE: Final = Living[dict[tuple[object, ...], Message]]()
-"""Messages of entries that live, by what is shown of them, for readers alone."""
+"""Messages of entries, by the shown level of detail. Readers must not change them."""
 
 
 def _made_of(
     said: ContextMessage,
 ) -> tuple[dict[tuple[object, ...], Message], tuple[object, ...]] | None:
-    """Return the messages of an entry and what is shown of it, None if it depends on others."""
+    """Return the messages of an entry, and the key of the shown one; None for any other item."""
     entry: HistoryEntry
     shows: tuple[object, ...] = ()
     if isinstance(said, ModelOutputEntry):

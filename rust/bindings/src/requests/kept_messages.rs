@@ -1,10 +1,10 @@
-//! Messages as they were when something was made of them.
+//! `KeptMessages`: snapshot of messages, to detect changes.
 //!
 //! In: messages of a conversation.  Out: whether a later list has them unchanged.
 //!
-//! Laws: parts are frozen, and the same if they are the same objects; a message may be changed, or be another object with the same
-//! parts.  One object serves each conversation that begins with the same messages: it is added to at its end alone, and every
-//! user says how many of its messages it means.
+//! Laws: parts are frozen and compared by identity.  A message may have been changed, or be another object with the same parts.
+//! Conversations with the same beginning share one snapshot.  It only grows at its end, and each user passes the number of
+//! messages that belong to its conversation.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -4,6 +4,7 @@ import asyncio
 import gzip
 import json
 import re
+import socket
 import time
 import zlib
 from collections.abc import Callable
@@ -315,6 +316,49 @@ def test_a_table_is_read_from_toml(tmp_path: Path) -> None:
         path.write_text(text)
         with pytest.raises(MisuseError, match=re.escape(error)):
             read_table(path)
+
+
+def test_a_file_gives_the_timeouts_of_a_model(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        path = tmp_path / "gateway.toml"
+        path.write_text(
+            '[models.a]\nmodel = "vllm/q"\n'
+            f'base_url = "http://127.0.0.1:{silent.getsockname()[1]}/v1"\n'
+            "timeouts = { first_byte = 0.1, total = 900 }\n"
+        )
+        with pytest.raises(ModelError, match=r"0\.1") as raised:
+            read_table(path).find("a").model.send_message_sync("When is high tide?")
+    assert raised.value.code is ErrorCode.TIMEOUT
+
+
+@pytest.mark.parametrize(
+    ("setting", "error"),
+    [
+        ("base_url = 3", "base_url: Input should be a valid string"),
+        ("api_key = true", "api_key: Input should be a valid string"),
+        ("specification = 3", "specification: Input should be a valid string"),
+        ("transport = 3", "transport: Input should be a valid string"),
+        ('transport = "htpx"', "transport: 'htpx' is not known; known are httpx, httpx2, aiohttp"),
+        ('resend_lost = "no"', "resend_lost: Input should be a valid boolean"),
+        ('max_connections = "5"', "max_connections: Input should be a valid integer"),
+        ("max_connections = 0", "max_connections must be at least 1"),
+        ('ends_without_reason = "yes"', "ends_without_reason: Input should be a valid boolean"),
+        ("timeouts = 3", "timeouts: Input should be"),
+        ("timeouts = { idel = 3 }", "timeouts: there is no limit idel; did you mean 'idle'?"),
+        ("timeouts = { idle = 0 }", "idle must be above 0"),
+        ('timeouts = { idle = "x" }', "timeouts: idle: Input should be a valid number"),
+        ('client = "x"', "client: a file cannot give it, only a program"),
+        ("hooks = {}", "hooks: a file cannot give it, only a program"),
+    ],
+)
+def test_a_setting_of_a_wrong_type_is_refused_with_the_file(
+    tmp_path: Path, setting: str, error: str
+) -> None:
+    path = tmp_path / "gateway.toml"
+    path.write_text(f'[models.a]\nmodel = "vllm/q"\n{setting}\n')
+    with pytest.raises(MisuseError, match=re.escape(error)) as raised:
+        read_table(path)
+    assert str(raised.value).startswith("models: 'a': ")
 
 
 def test_another_machine_needs_a_hook_or_leave() -> None:

@@ -19,6 +19,7 @@ from deltafold.contract.kinds import ErrorCode
 from deltafold.contract.validation_text import validation_text
 from deltafold.dialects import DIALECTS
 from deltafold.errors.model_error import ModelError
+from deltafold.gateway.file_settings import FileSettings
 from deltafold.gateway.refusals import refusal
 from deltafold.models.base import Model
 from deltafold.models.loader import load_model
@@ -203,10 +204,37 @@ def read_table(path: str | Path, **settings: object) -> ModelTable:
         raise MisuseError(f"{path}: there is no table [models]")
     if given:
         raise MisuseError(f"{path}: unknown: {', '.join(given)}; there is the table [models]")
-    for name, entry in cast("dict[str, object]", models).items():
-        rows = cast("list[object]", entry) if isinstance(entry, list) else [entry]
-        if not all(isinstance(row, str | dict) for row in rows):
+    entries = {
+        name: _given_entry(name, entry) for name, entry in cast("dict[str, object]", models).items()
+    }
+    return ModelTable(entries, **settings)
+
+
+def _given_entry(name: str, entry: object) -> Entry:
+    """Return an entry of a file with its settings in their types.
+
+    Raises:
+        MisuseError: it has another type, or one of its settings has.
+    """
+    if isinstance(entry, str):
+        return entry
+    rows = cast("list[object]", entry) if isinstance(entry, list) else [entry]
+    found: list[str | Mapping[str, object]] = []
+    for row in rows:
+        if isinstance(row, str):
+            found.append(row)
+        elif isinstance(row, dict):
+            found.append(_given_settings(name, cast("dict[str, object]", row)))
+        else:
             raise MisuseError(
                 f"models: {name!r}: it must be a name, a table or a list, not {entry!r}"
             )
-    return ModelTable(cast("dict[str, Entry]", models), **settings)
+    return found
+
+
+def _given_settings(name: str, row: dict[str, object]) -> dict[str, object]:
+    try:
+        given = FileSettings.model_validate(row)
+    except ValidationError as error:
+        raise MisuseError(f"models: {name!r}: {validation_text(error)}") from error
+    return row | {setting: getattr(given, setting) for setting in given.model_fields_set}

@@ -36,6 +36,7 @@ from deltafold.transports.http import (
     open_http,
     open_http_async,
 )
+from deltafold.transports.packages import check_transport
 from deltafold.transports.pools import connection_limit
 from deltafold.transports.requests import HttpRequest, PreparedRequest
 from deltafold.transports.sdks import ClientSettings, Sdk
@@ -202,7 +203,9 @@ class Clients:
         self._replaced: list[tuple[_Place, object]] = []
         self._recognised: tuple[object, bool] = (None, False)
         self._known: dict[_Place, Caller] = {}
-        if transport == "sdk" and sdk is None:
+        if transport != "sdk":
+            check_transport(transport)
+        elif sdk is None:
             raise MisuseError(
                 f"transport: {model} has no SDK that gives bytes; leave it out, or name an HTTP "
                 "client"

@@ -197,8 +197,7 @@ def make_http_client(
         MisuseError: the transport is not known or not installed, it does not support this kind, or
             it is made outside of the event loop that it needs.
     """
-    if transport not in EXTRAS:
-        raise MisuseError(f"unknown transport {transport!r}; known: {', '.join(EXTRAS)}")
+    check_transport(transport)
     if transport == "aiohttp":
         if kind == "synchronous":
             raise MisuseError("transport: aiohttp is asynchronous only; httpx is both")

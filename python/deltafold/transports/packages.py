@@ -37,6 +37,16 @@ MAX_IDLE_CONNECTIONS: Final = 100
 and connections without a request."""
 
 
+def check_transport(name: object) -> None:
+    """Check the name of a package that `make_http_client` knows.
+
+    Raises:
+        MisuseError: it is another; the error names those that there are.
+    """
+    if name not in EXTRAS:
+        raise MisuseError(f"transport: {name!r} is not known; known are {', '.join(EXTRAS)}")
+
+
 def import_package(package: str) -> Any:  # noqa: ANN401 - a module whose types are not installed everywhere
     """Import a package of `EXTRAS`.
 

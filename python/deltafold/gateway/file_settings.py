@@ -1,0 +1,55 @@
+"""Settings of a Model that a file of the gateway gives, by their types.
+
+In: an entry of a TOML file.  Out: the arguments of `Model` in their types; the fields of the
+configuration have types of their own, which the Model checks.
+
+Law: a value of a wrong type is refused before the server listens, not at the first call.
+"""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Annotated, Final, Never, cast
+
+from pydantic import BaseModel, BeforeValidator, StrictBool, StrictInt, StrictStr
+from pydantic_core import PydanticCustomError
+
+from deltafold.contract.near_names import did_you_mean
+from deltafold.transports.timeouts import Timeouts
+
+_LIMITS: Final = tuple(field.name for field in fields(Timeouts))
+
+
+def _refused(_: object) -> Never:
+    raise PydanticCustomError("of_a_program", "a file cannot give it, only a program")
+
+
+def _known(limits: object) -> object:
+    given = cast("Mapping[str, object]", limits) if isinstance(limits, Mapping) else ()
+    unknown = [name for name in given if name not in _LIMITS]
+    if unknown:
+        hint = did_you_mean(unknown[0], _LIMITS) or f"; there are {', '.join(_LIMITS)}"
+        raise PydanticCustomError(
+            "unknown_limit", "there is no limit {name}{hint}", {"name": unknown[0], "hint": hint}
+        )
+    return limits
+
+
+_OfAProgram = Annotated[None, BeforeValidator(_refused)]
+
+
+class FileSettings(BaseModel):
+    """Arguments of `Model`, without those that stand for objects of a program."""
+
+    base_url: StrictStr | None = None
+    api_key: StrictStr | None = None
+    specification: StrictStr | None = None
+    transport: StrictStr = "httpx2"
+    timeouts: Annotated[Timeouts, BeforeValidator(_known)] | None = None
+    resend_lost: StrictBool = True
+    max_connections: StrictInt = 1
+    starts_in_thinking: StrictBool = False
+    ends_without_reason: StrictBool | None = None
+    client: _OfAProgram = None
+    error_mapper: _OfAProgram = None
+    hooks: _OfAProgram = None
+    telemetry: _OfAProgram = None

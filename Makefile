@@ -201,7 +201,7 @@ bench-loops: .venv-loops/installed .venv-strands/installed ## agent loops of pyd
 
 bench-requests: .venv-requests/installed ## the translation of requests of 1 to 300 turns, and a call of the gateway, beside other packages; rewrites the table in docs/requests.md (installs them)
 	.venv-requests/bin/python benches/translation/bench_translation.py --docs docs/requests.md
-	.venv-requests/bin/python benches/translation/open_streams.py
+	.venv-requests/bin/python benches/translation/open_streams.py --docs docs/requests.md
 
 bless-expectations: .venv-test/installed ## rewrites the expectations of tests/fixtures, and docs/stream.svg, from what the code does now
 	.venv-test/bin/python tools/bless.py

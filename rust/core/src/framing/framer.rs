@@ -78,6 +78,14 @@ impl Framer {
         }
     }
 
+    /// Return the number of bytes up to the end of the first event that brought an error which is held (server-sent events).
+    pub fn held_at(&self) -> Option<u64> {
+        match self {
+            Self::Sse(framer) => framer.held_at(),
+            Self::Ndjson(_) | Self::JsonArray(_) | Self::AwsEventStream(_) => None,
+        }
+    }
+
     /// Take the end of the body.
     pub fn close(&mut self, mut sink: impl Receiver) -> ControlFlow<()> {
         match self {

@@ -32,8 +32,23 @@ pub struct Sse {
     has_data: bool,
     data_offset: u64,
     max_bytes: usize,
-    stopped_at: Option<u64>,
+    stopped_at: Place,
+    held_at: Place,
 }
+
+/// A place in the body behind an event.
+///
+/// It is no part of the state: a CR ends a line at once, so that the LF behind it counts only where both came together.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Place(pub Option<u64>);
+
+impl PartialEq for Place {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Place {}
 
 impl Sse {
     /// Build a framer that refuses events over `max_bytes`.
@@ -47,20 +62,36 @@ impl Sse {
     }
 
     /// Read the next bytes and pass each finished frame to `sink`, until `sink` breaks.
-    pub fn feed(&mut self, bytes: &[u8], sink: impl Receiver) -> ControlFlow<()> {
+    pub fn feed(&mut self, bytes: &[u8], mut sink: impl Receiver) -> ControlFlow<()> {
         let mut at = self.skip_bom(bytes);
         let start = self.fed;
         self.fed = start.saturating_add(bytes.len() as u64);
-        let flow = self.read(bytes, start, &mut at, sink);
+        let flow = self.read(bytes, start, &mut at, &mut sink);
+        self.note_held(&sink, start, at);
         if flow.is_break() {
-            self.stopped_at = Some(start.saturating_add(at as u64));
+            self.stopped_at = Place(Some(start.saturating_add(at as u64)));
         }
         flow
     }
 
+    /// Note the place behind the first event that brought an error which is held; return true if it is noted now.
+    #[inline]
+    fn note_held(&mut self, sink: &impl Receiver, start: u64, at: usize) -> bool {
+        let begins = self.held_at.0.is_none() && sink.holds_an_error();
+        if begins {
+            self.held_at = Place(Some(start.saturating_add(at as u64)));
+        }
+        begins
+    }
+
     /// Return the number of bytes up to the end of the event at which the sink broke.
     pub fn stopped_at(&self) -> Option<u64> {
-        self.stopped_at
+        self.stopped_at.0
+    }
+
+    /// Return the number of bytes up to the end of the first event that brought an error which is held.
+    pub fn held_at(&self) -> Option<u64> {
+        self.held_at.0
     }
 
     fn read<'a>(
@@ -68,11 +99,12 @@ impl Sse {
         bytes: &'a [u8],
         start: u64,
         at: &mut usize,
-        mut sink: impl Receiver,
+        sink: &mut impl Receiver,
     ) -> ControlFlow<()> {
         // The data of the current event, while it is one line of this feed.
         let mut whole: &'a [u8] = &[];
         while let Some(mut rest) = bytes.get(*at..).filter(|rest| !rest.is_empty()) {
+            self.note_held(sink, start, *at);
             if std::mem::take(&mut self.skip_lf) && rest.first() == Some(&b'\n') {
                 *at += 1;
                 continue;
@@ -84,6 +116,9 @@ impl Sse {
                         *at += taken;
                         return ControlFlow::Break(());
                     }
+                }
+                if self.note_held(sink, start, *at) {
+                    continue; // the receiver has not seen the bytes that follow
                 }
                 rest = bytes.get(*at..).unwrap_or_default();
                 // Blank lines between events are ignored, in any number.
@@ -127,13 +162,13 @@ impl Sse {
                 return sink.frame(Frame::TooLong);
             }
             if self.line.is_empty() {
-                self.take_line(line, offset, &mut whole, &mut sink)?;
+                self.take_line(line, offset, &mut whole, sink)?;
             } else {
                 self.line.extend_from_slice(line);
                 let held = std::mem::take(&mut self.line);
                 let mut copied: &[u8] = &[];
                 self.keep(&mut whole);
-                self.take_line(&held, self.line_offset, &mut copied, &mut sink)?;
+                self.take_line(&held, self.line_offset, &mut copied, sink)?;
                 self.keep(&mut copied);
                 // Keep the emptied buffer for the next line that is cut.
                 self.line = held;

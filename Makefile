@@ -203,7 +203,7 @@ bench-requests: .venv-requests/installed ## the translation of requests of 1 to 
 	.venv-requests/bin/python benches/translation/bench_translation.py --docs docs/requests.md
 	.venv-requests/bin/python benches/translation/open_streams.py
 
-bless-expectations: .venv-test/installed ## rewrites the expectations of tests/fixtures, and docs/stream.svg, from what the code does now
+bless-expectations: .venv-test/installed ## rewrites the expectations of tests/fixtures, and docs/stream*.svg, from what the code does now
 	.venv-test/bin/python tools/bless.py
 	.venv-test/bin/python tests/support/goldens.py
 	.venv-test/bin/python tools/stream_picture.py

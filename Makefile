@@ -175,7 +175,7 @@ check-drift: .venv-drift/installed ## a marker in each member that the newest of
 check-gate: .venv-test/ready ## counts instructions against rust/benches/instructions.json (needs valgrind)
 	.venv-test/bin/python tools/instruction_gate.py
 
-bench-streams: .venv-bench/installed ## ours and our peers in three passes; rewrites docs/bench.* and the table in README.md (installs the peers)
+bench-streams: .venv-bench/installed ## ours and our peers in three passes; rewrites docs/bench* and the table in README.md (installs the peers)
 	set -e; for pass in 1 2 3; do \
 		cargo run --release --locked --package deltafold-benches --bin stages_together > .venv-bench/stages-$$pass.jsonl; \
 		.venv-bench/bin/python -m pytest -c benches/pytest.ini --rootdir benches benches --benchmark-json .venv-bench/results-$$pass.json; \

@@ -132,8 +132,8 @@ check-judges: .venv-judges/installed $(NODE_MODULES) $(GO_JUDGES) ## the officia
 	tests/external/judges/ts/node_modules/.bin/tsc --project tests/external/judges/ts
 	PYTHONPATH=tests/support .venv-judges/bin/python tests/external/judges/judges.py
 
-check-browser: .venv-browser/installed ## the page of `deltafold inspect` in a browser: content, keys, accessibility, times, a picture of each state (needs chromium)
-	PYTHONPATH=tests/external/browser:tests/support .venv-browser/bin/python -m pytest -c tests/external/browser/pytest.ini --rootdir tests/external/browser tests/external/browser
+check-browser: .venv-browser/installed docs ## the page of `deltafold inspect` and each page of the site in a browser: content, layout, accessibility, times, pictures (needs chromium)
+	PYTHONPATH=tests/external/browser:tests/support:tools .venv-browser/bin/python -m pytest -c tests/external/browser/pytest.ini --rootdir tests/external/browser tests/external/browser
 	PYTHONPATH=tests/external/browser .venv-browser/bin/python tests/external/browser/measure.py
 
 check-local: .venv-local/installed ## a model of transformers in this process (installs torch: several GB)

@@ -21,12 +21,14 @@ class Headline(NamedTuple):
     """A comparison of two readers of the same bytes.
 
     Attributes:
-        what: what was measured, with its unit.
+        what: what was measured.
+        unit_name: the unit in words.
         unit: the member of the rows that counts the units.
         section: title of the table's section in the report.
     """
 
     what: str
+    unit_name: str
     unit: str
     group: str
     about: Mapping[str, object]
@@ -40,7 +42,8 @@ _WHOLE: Final = {**_CHAT, "events": 2_000, "feed": "16 KiB"}
 
 HEADLINES: Final = (
     Headline(
-        "a stream of 2,000 events, one a read, to its message: µs an event",
+        "a stream of 2,000 events, one a read, to its message",
+        "an event",
         "events",
         "public",
         {**_CHAT, "events": 2_000},
@@ -49,7 +52,8 @@ HEADLINES: Final = (
         "Public path",
     ),
     Headline(
-        "a short stream of 20 events, one a read, to its message: µs an event",
+        "a short stream of 20 events, one a read, to its message",
+        "an event",
         "events",
         "public",
         {**_CHAT, "events": 20},
@@ -58,7 +62,8 @@ HEADLINES: Final = (
         "Public path",
     ),
     Headline(
-        "2,000 events in reads of 16 KiB, beside the openai SDK: µs an event",
+        "2,000 events in reads of 16 KiB, beside the openai SDK",
+        "an event",
         "events",
         "text",
         _WHOLE,
@@ -67,7 +72,8 @@ HEADLINES: Final = (
         "Text",
     ),
     Headline(
-        "arguments of a tool call, 100 KB of JSON in pieces of 12 bytes: µs a byte",
+        "arguments of a tool call, 100 KB of JSON in pieces of 12 bytes",
+        "a byte",
         "bytes",
         "arguments",
         {**_CHAT, "bytes": 100_000, "delta": 12},
@@ -76,7 +82,8 @@ HEADLINES: Final = (
         "Tool arguments",
     ),
     Headline(
-        "a call of 20 events over aiohttp, beside the client's bytes alone: µs a call",
+        "a call of 20 events over aiohttp, beside the client's bytes alone",
+        "a call",
         "calls",
         "model path",
         {"transport": "aiohttp", "events": 20},
@@ -96,13 +103,13 @@ def _compared(results: Results, headline: Headline) -> list[str]:
         for name, row in ((headline.ours, ours), (headline.other, other))
     ]
     anchor = headline.section.lower().replace(" ", "-")
-    link = f"[{headline.section}]({REPORT}#{anchor})"
+    link = f"[{headline.what}]({REPORT}#{anchor}): µs {headline.unit_name}"
     if ours is None or other is None:
-        return [headline.what, *cells, "-", link]
+        return [link, "-", *cells]
     slower = ours.times(other)
     share = multiple(slower) if slower > 1 else f"1/{multiple(other.times(ours))}"
     takes = f"{share} {'times' if slower > 1 else 'of'} the time"
-    return [headline.what, *cells, takes, link]
+    return [link, takes, *cells]
 
 
 def short_page(results: Results) -> str:
@@ -121,7 +128,7 @@ def short_page(results: Results) -> str:
         "readers, and most of them have Anthropic's Messages too.",
         "",
         *table(
-            ["measured", "deltafold", "the other", "deltafold takes", "table"],
+            ["measured", "deltafold takes", "deltafold", "the other"],
             [_compared(results, headline) for headline in HEADLINES],
             rule="---",
         ),

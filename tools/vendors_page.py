@@ -8,6 +8,7 @@ Law: the same table gives the same bytes; nothing of a row is written by hand.
     python tools/vendors_page.py
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
@@ -70,7 +71,7 @@ def page() -> str:
     vendors = list({vendor.name: vendor for vendor in VENDORS.values()}.values())
     own = [vendor for vendor in vendors if _is_own(vendor)]
     hosted = [vendor for vendor in vendors if not _is_own(vendor)]
-    head = ("name", "protocols", "key", "address", "notes")
+    head = ("name", "protocols", "key", "address, notes")
     tables = [_table(head, [_row(vendor) for vendor in found]) for found in (hosted, own)]
     sources = _table(
         ("name", "sources", "compared"),
@@ -95,11 +96,17 @@ def _row(vendor: Vendor) -> tuple[str, ...]:
     addresses = dict.fromkeys(vendor.addresses.values())
     return (
         ", ".join(f"`{name}`" for name in vendor.names),
-        "<br>".join(f"`{dialect}`" for dialect in vendor.addresses),
+        "<br>".join(f'<code class="whole">{dialect}</code>' for dialect in vendor.addresses),
         _key(vendor),
-        "<br>".join("-" if address is None else f"`{address}`" for address in addresses),
-        "; ".join(_notes(vendor)),
+        "<br>".join([*map(_address, addresses), *_notes(vendor)]),
     )
+
+
+def _address(address: str | None) -> str:
+    """Return an address that a narrow column may break behind its slashes and dots."""
+    if address is None:
+        return "-"
+    return f"<code>{re.sub(r'(?<=[/.])(?=[^/])', '<wbr>', address)}</code>"
 
 
 def _key(vendor: Vendor) -> str:

@@ -37,6 +37,7 @@ PICTURED: Final = (
 SIZES: Final = {1280: 900, 390: 844}
 SCHEMES: Final = ("light", "dark")
 TALLEST: Final = 2400
+SETTLED_MILLISECONDS: Final = 300
 SMALLEST_TEXT: Final = 11
 LONGEST_LINE: Final = 88
 
@@ -66,7 +67,7 @@ SHOWN_AT: Final = """(time) => {
 WITH_OUTPUT: Final = """(length) => {
   const block = document.querySelector(".highlight");
   const output = block.cloneNode(true);
-  output.className = "language-text highlight";
+  output.className = block.className.replace("language-sh", "language-text");
   for (const one of [block, output]) {
     one.querySelector("code").textContent = "x".repeat(length) + "\\n";
   }
@@ -86,7 +87,7 @@ def opened(browser: Browser, page: str, width: int, scheme: str) -> Iterator[Wat
     address = (SITE / page).as_uri()
     place = {"width": width, "height": SIZES[width], "scheme": scheme}
     with watched(browser, address, **place, ready="body", own=SITE.as_uri()) as seen:
-        seen.page.wait_for_load_state("networkidle")
+        seen.page.wait_for_timeout(SETTLED_MILLISECONDS)
         yield seen
         assert seen.problems == []
 

@@ -14,6 +14,7 @@ from readers import FOLD, ORJSON, STREAM_MESSAGE
 from results import Results, machine
 from tables import cell, multiple, table
 
+PAGE: Final = "bench.md"
 REPORT: Final = "bench-report.md"
 
 

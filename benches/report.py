@@ -18,7 +18,7 @@ from bodies import DIALECTS, STAGED_TOO
 from calls import BYTES, MODEL
 from chart import bars
 from documents import SHAPES
-from headlines import REPORT, short_page
+from headlines import PAGE, REPORT, short_page
 from imports import PYDANTIC
 from other_bodies import SOURCES, TARGETS
 from peers import CONVERTERS, FRAMEWORKS, SDK_CREATE, SDK_HELPER
@@ -348,7 +348,7 @@ def report(passes: Sequence[Results]) -> str:
     lines = [
         "# One run of `make bench`",
         "",
-        "[Benchmarks](bench.md) has the chart and the rows that most readers look for.",
+        f"[Benchmarks]({PAGE}) has the chart and the rows that most readers look for.",
         "",
         f"{machine()}.",
         f"{versions()}.",
@@ -392,7 +392,7 @@ def short(results: Results) -> str:
         *table(public_head, public),
         "Medians of one pass, with the multiple of the first row in brackets;",
         f"{machine()}. `make bench` measures again.",
-        "[Benchmarks](docs/bench.md) shows the SDKs and the frameworks too, and",
+        f"[Benchmarks](docs/{PAGE}) shows the SDKs and the frameworks too, and",
         f"[the report](docs/{REPORT}) has the rows in which deltafold is slower.",
     ]
     return "\n".join(lines)
@@ -443,7 +443,7 @@ def main() -> int:
         readme.write_text(f"{before}{BEGIN}\n{short(passes[-1])}\n{END}{after}")
         (root / "docs").mkdir(exist_ok=True)
         (root / "docs" / REPORT).write_text(text)
-        (root / "docs/bench.md").write_text(short_page(passes[-1]))
+        (root / "docs" / PAGE).write_text(short_page(passes[-1]))
         (root / "docs/bench.svg").write_text(chart(passes[-1]))
     return 0
 

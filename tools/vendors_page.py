@@ -20,7 +20,10 @@ PAGE: Final = ROOT / "docs" / "vendors.md"
 
 OWN_MACHINE: Final = "http://127.0.0.1"
 
-HEAD: Final = """\
+NAMES: Final = "models.md#names"
+"""Section of the documentation about the names of models."""
+
+HEAD: Final = f"""\
 # Vendors and servers
 
 A model is named `vendor/model`. The first column has the vendor's name, and the names that mean
@@ -35,7 +38,7 @@ own = deltafold.load_model("vllm/my-model", base_url="http://10.0.0.5:8000/v1")
 
 The key comes from the first variable of the row that is set, or from `api_key`. The first protocol
 is the usual one; `load_model(name, specification="anthropic-messages")` picks another
-([names](models.md#names)). `base_url` replaces the address, also for a server or a proxy that is
+([names]({NAMES})). `base_url` replaces the address, also for a server or a proxy that is
 not listed here and speaks one of these protocols. `deltafold models` prints the table, and which
 keys are set.
 

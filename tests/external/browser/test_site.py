@@ -109,6 +109,7 @@ def test_the_site_is_built() -> None:
     assert {*PICTURED} <= {*PAGES}
 
 
+@pytest.mark.timeout(900)  # axe needs minutes for the longest pages of the reference
 @pytest.mark.parametrize("name", PAGES)
 def test_each_page_fits_and_is_accessible(name: str, browser: Browser) -> None:
     with opened(browser, name, max(SIZES), "light") as seen:

@@ -132,8 +132,8 @@ check-judges: .venv-judges/installed $(NODE_MODULES) $(GO_JUDGES) ## the officia
 	tests/external/judges/ts/node_modules/.bin/tsc --project tests/external/judges/ts
 	PYTHONPATH=tests/support .venv-judges/bin/python tests/external/judges/judges.py
 
-check-browser: .venv-browser/installed ## the page of `deltafold inspect` in a browser: content, keys, accessibility, times, a picture of each state (needs chromium)
-	PYTHONPATH=tests/external/browser:tests/support .venv-browser/bin/python -m pytest -c tests/external/browser/pytest.ini --rootdir tests/external/browser tests/external/browser
+check-browser: .venv-browser/installed docs ## the page of `deltafold inspect` and each page of the site in a browser: content, layout, accessibility, times, pictures (needs chromium)
+	PYTHONPATH=tests/external/browser:tests/support:tools .venv-browser/bin/python -m pytest -c tests/external/browser/pytest.ini --rootdir tests/external/browser tests/external/browser
 	PYTHONPATH=tests/external/browser .venv-browser/bin/python tests/external/browser/measure.py
 
 check-local: .venv-local/installed ## a model of transformers in this process (installs torch: several GB)
@@ -175,7 +175,7 @@ check-drift: .venv-drift/installed ## a marker in each member that the newest of
 check-gate: .venv-test/ready ## counts instructions against rust/benches/instructions.json (needs valgrind)
 	.venv-test/bin/python tools/instruction_gate.py
 
-bench-streams: .venv-bench/installed ## ours and our peers in three passes; rewrites docs/bench.* and the table in README.md (installs the peers)
+bench-streams: .venv-bench/installed ## ours and our peers in three passes; rewrites docs/bench* and the table in README.md (installs the peers)
 	set -e; for pass in 1 2 3; do \
 		cargo run --release --locked --package deltafold-benches --bin stages_together > .venv-bench/stages-$$pass.jsonl; \
 		.venv-bench/bin/python -m pytest -c benches/pytest.ini --rootdir benches benches --benchmark-json .venv-bench/results-$$pass.json; \
@@ -203,10 +203,11 @@ bench-requests: .venv-requests/installed ## the translation of requests of 1 to 
 	.venv-requests/bin/python benches/translation/bench_translation.py --docs docs/requests.md
 	.venv-requests/bin/python benches/translation/open_streams.py --docs docs/requests.md
 
-bless-expectations: .venv-test/installed ## rewrites the expectations of tests/fixtures, and docs/stream.svg, from what the code does now
+bless-expectations: .venv-test/installed ## rewrites the expectations of tests/fixtures, docs/stream*.svg and docs/vendors.md from what the code does now
 	.venv-test/bin/python tools/bless.py
 	.venv-test/bin/python tests/support/goldens.py
 	.venv-test/bin/python tools/stream_picture.py
+	.venv-test/bin/python tools/vendors_page.py
 
 bless-models: .venv-modeltable/installed ## rewrites the table of models from the pinned packages; says what they disagree about (installs them)
 	.venv-modeltable/bin/python tools/model_table.py

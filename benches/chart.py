@@ -21,12 +21,12 @@ text { font: 13px system-ui, sans-serif; fill: #1f2328; }
 .title { font-size: 15px; font-weight: 600; }
 .small { font-size: 11px; fill: #59636e; }
 .grid { stroke: #d1d9e0; }
-.first { fill: #0969da; } .second { fill: #bc4c00; }
-.others.first { fill: #9ac2f0; } .others.second { fill: #e8b48f; }
+.first { fill: #12727d; } .second { fill: #c2701c; }
+.others.first { fill: #a3cbcf; } .others.second { fill: #ecc79c; }
 @media (prefers-color-scheme: dark) {
   text { fill: #f0f6fc; } .small { fill: #9198a1; } .grid { stroke: #3d444d; }
-  .first { fill: #4493f8; } .second { fill: #f0883e; }
-  .others.first { fill: #2b5288; } .others.second { fill: #7d4a20; }
+  .first { fill: #2aa1ad; } .second { fill: #e39b45; }
+  .others.first { fill: #1f565d; } .others.second { fill: #6e4f2a; }
 }
 """
 

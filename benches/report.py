@@ -1,7 +1,7 @@
 """Prints the passes of the benchmarks: tables, targets, and the copies that the repository keeps.
 
 In: the JSON of pytest-benchmark, the stages in Rust.  Out: Markdown on standard output; with --docs
-also docs/bench.md, docs/bench.svg and the short table in README.md.
+also docs/bench-report.md, the short page docs/bench.md, docs/bench.svg and the table in README.md.
 
     python benches/report.py results.json [--stages stages.jsonl] [--docs .]
 """
@@ -18,11 +18,13 @@ from bodies import DIALECTS, STAGED_TOO
 from calls import BYTES, MODEL
 from chart import bars
 from documents import SHAPES
+from headlines import PAGE, REPORT, short_page
 from imports import PYDANTIC
 from other_bodies import SOURCES, TARGETS
 from peers import CONVERTERS, FRAMEWORKS, SDK_CREATE, SDK_HELPER
 from readers import FOLD, HAND_WRITTEN, ORJSON, OURS, PUBLIC, STREAM_MESSAGE
 from results import Results, machine, read_benchmarks, read_stages, versions
+from tables import cell, table
 from targets import Target, targets
 from test_asynchronous import ALONE
 from test_asynchronous import SOURCES as SOURCES_OF_CHUNKS
@@ -62,27 +64,6 @@ FIRST = {
     "pairs": FIRST_PAIR,
     "importing": PYDANTIC,
 }
-
-
-def cell(value: float | None, times: float | None = None) -> str:
-    """Write a number, and how many times the first one it is."""
-    if value is None:
-        return "-"
-    digits = 3 if value < 1 else 2 if value < 100 else 0
-    written = f"{value:,.{digits}f}"
-    if times is None:
-        return written
-    digits = 2 if times < 2 else 1 if times < 100 else 0
-    return f"{written} ({times:,.{digits}f}x)"
-
-
-def table(head: list[str], rows: list[list[str]]) -> Iterator[str]:
-    """Yield the lines of a table and an empty one."""
-    yield f"| {' | '.join(head)} |"
-    yield f"|---|{'---:|' * (len(head) - 1)}"
-    for row in rows:
-        yield f"| {' | '.join(row)} |"
-    yield ""
 
 
 def compared(results: Results, group: str, reader: str, unit: str, **about: object) -> str:
@@ -362,10 +343,12 @@ def target_table(found: list[Target]) -> Iterator[str]:
 
 
 def report(passes: Sequence[Results]) -> str:
-    """Return the whole report: targets of all passes, tables of the last one."""
+    """Return docs/bench-report.md: targets of all passes, tables of the last one."""
     found, results = targets(passes), passes[-1]
     lines = [
         "# One run of `make bench`",
+        "",
+        f"[Benchmarks]({PAGE}) has the chart and the rows that most readers look for.",
         "",
         f"{machine()}.",
         f"{versions()}.",
@@ -378,8 +361,6 @@ def report(passes: Sequence[Results]) -> str:
         f"## Targets: {sum(target.reached for target in found)} of {len(found)} reached",
         "",
         *target_table(found),
-        "![CPU time an event by reader](bench.svg)",
-        "",
         *tables(results),
         *transcoding(results),
         *slower(results),
@@ -411,8 +392,8 @@ def short(results: Results) -> str:
         *table(public_head, public),
         "Medians of one pass, with the multiple of the first row in brackets;",
         f"{machine()}. `make bench` measures again.",
-        "[docs/bench.md](docs/bench.md) has the SDKs, the frameworks, and the rows in which",
-        "deltafold is slower.",
+        f"[Benchmarks](docs/{PAGE}) shows the SDKs and the frameworks too, and",
+        f"[the report](docs/{REPORT}) has the rows in which deltafold is slower.",
     ]
     return "\n".join(lines)
 
@@ -461,7 +442,8 @@ def main() -> int:
             return 1
         readme.write_text(f"{before}{BEGIN}\n{short(passes[-1])}\n{END}{after}")
         (root / "docs").mkdir(exist_ok=True)
-        (root / "docs/bench.md").write_text(text)
+        (root / "docs" / REPORT).write_text(text)
+        (root / "docs" / PAGE).write_text(short_page(passes[-1]))
         (root / "docs/bench.svg").write_text(chart(passes[-1]))
     return 0
 

@@ -43,8 +43,11 @@ SHIM: Final = "https://unpkg.com/iframe-worker/shim"
 OWN_SHIM: Final = "javascripts/iframe-worker.js"
 """Our copy of the script."""
 
+NAMELESS: Final = 'data-md-component="search" role="dialog"'
+"""Attributes of the search, to which the theme gives no name for assistive programs."""
+
 _LOADED: Final = re.compile(
-    r"<(?:script|img|iframe|source)\b[^>]*\bsrc=\"?https?:[^>]*>"
+    r"<(?:script|img|iframe|source)\b[^>]*\bsrc(?:set)?=\"?https?:[^>]*>"
     r"|<link\b(?=[^>]*\brel=\"?(?:stylesheet|preconnect|icon))[^>]*\bhref=\"?https?:[^>]*>"
 )
 
@@ -107,6 +110,7 @@ def on_post_template(output_content: str, *, template_name: str, **_: object) ->
 
 def _own(output: str, shim: str, name: str) -> str:
     output = output.replace(SHIM, shim)
+    output = output.replace(NAMELESS, f'{NAMELESS} aria-label="Search"')
     if loaded := _LOADED.search(output):
         raise PluginError(f"{name} loads from another host: {loaded[0]}")
     return output

@@ -1,19 +1,21 @@
-"""Draws docs/stream.svg: a recorded stream becomes deltas, and the deltas become a message.
+"""Draws docs/stream.svg and docs/stream-narrow.svg: a stream becomes deltas, and these a message.
 
-In: a recording of the demo.  Out: an SVG that animates itself, without scripts and fonts.
+In: a recording of the demo.  Out: two SVGs of the same story that animate themselves, without
+scripts and fonts: the wide one has its boxes beside each other, the narrow one has them stacked.
 
-Laws: the same recording gives the same bytes. A viewer without animation shows the end of the
-stream. The colours follow the light or dark scheme of the reader.
+Laws: the same recording gives the same bytes. The cycle begins with the end of the stream, holds
+it, and then replays the stream. A reader who asks for reduced motion and a viewer without
+animation see the end alone. The colours follow the light or dark scheme of the reader.
 
     python tools/stream_picture.py
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from deltafold.inspector import inspect_recording
 from deltafold.inspector.inspection import ShownDelta
@@ -21,37 +23,39 @@ from deltafold.testing import Recording
 
 ROOT: Final = Path(__file__).parents[1]
 RECORDING: Final = "python/deltafold/cli/demo/recordings/anthropic-messages.tool-call.sse"
-PICTURE: Final = ROOT / "docs" / "stream.svg"
 
-WIDTH: Final = 960
+FONT: Final = 12
+# The widest of the usual fonts, DejaVu Sans Mono and Menlo, advance by 0.602 of their size.
+ADVANCE: Final = 0.602 * FONT
 LINE: Final = 18
-ROWS: Final = 19
-TOP: Final = 58
-# Left borders of the columns, and the characters that fit into one: 6.6 units each at this size.
-BYTES, BYTES_SIZE = 16, 42
-DELTAS, DELTAS_SIZE = 318, 36
-MESSAGE, MESSAGE_SIZE = 590, 53
+PADDING: Final = 10
+# From the top of a box to the bases of its title and first line, and from the last to its end.
+TITLE: Final = 22
+HEAD: Final = 46
+FOOT: Final = 14
+
+SECONDS_FULL: Final = 5.0
 SECONDS_AN_EVENT: Final = 0.16
-SECONDS_AT_THE_END: Final = 5.0
+SECONDS_AT_THE_END: Final = 1.0
 
 STYLE: Final = """
-text { font: 11px ui-monospace, SFMono-Regular, Menlo, "DejaVu Sans Mono", monospace; }
-text { fill: #24292f; }
+text { font: 12px ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; }
+text { fill: #1d2a2e; }
 .title { font-weight: bold; }
-.dim { fill: #6e7781; }
-.thinking { fill: #8250df; }
-.text { fill: #0550ae; }
-.call { fill: #116329; }
-.other { fill: #953800; }
-.box { fill: #f6f8fa; stroke: #d0d7de; }
+.dim { fill: #58676c; }
+.thinking { fill: #7a3fb0; }
+.text { fill: #0b5f8a; }
+.call { fill: #0f6a46; }
+.other { fill: #8f4a00; }
+rect { fill: #f5f8f8; stroke: #cfdadb; }
 @media (prefers-color-scheme: dark) {
-  text { fill: #e6edf3; }
-  .dim { fill: #8b949e; }
-  .thinking { fill: #d2a8ff; }
-  .text { fill: #79c0ff; }
-  .call { fill: #7ee787; }
-  .other { fill: #ffa657; }
-  .box { fill: #161b22; stroke: #30363d; }
+  text { fill: #dfe8ea; }
+  .dim { fill: #93a3a8; }
+  .thinking { fill: #cda6f2; }
+  .text { fill: #7cc4ec; }
+  .call { fill: #76d3a4; }
+  .other { fill: #f0b072; }
+  rect { fill: #172024; stroke: #2f3d42; }
 }
 """
 
@@ -65,11 +69,96 @@ CLASSES: Final = {
 
 
 @dataclass(frozen=True, slots=True)
+class Box:
+    """A box of the picture: its place, and the lines that fit into it."""
+
+    title: str
+    left: int
+    top: int
+    width: int
+    lines: int
+
+    @property
+    def height(self) -> int:
+        """Height of the box."""
+        return HEAD + (self.lines - 1) * LINE + FOOT
+
+    @property
+    def columns(self) -> int:
+        """Number of characters that fit into a line."""
+        return int((self.width - 2 * PADDING) / ADVANCE)
+
+    @property
+    def x(self) -> int:
+        """Left end of its texts."""
+        return self.left + PADDING
+
+    @property
+    def y(self) -> int:
+        """Base of the first line."""
+        return self.top + HEAD
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """One form of the picture.
+
+    Attributes:
+        file: the file below docs/.
+        width: units of the whole; `FONT` is in the same units.
+        aligned: whether the bytes of an event begin in the row of its first delta.
+    """
+
+    file: str
+    width: int
+    source: Box
+    deltas: Box
+    message: Box
+    aligned: bool
+
+
+BYTES_TITLE, DELTAS_TITLE, MESSAGE_TITLE = "bytes of the provider", "deltas", "message"
+
+WIDE: Final = Layout(
+    file="stream.svg",
+    width=760,
+    source=Box(BYTES_TITLE, 1, 1, 210, 19),
+    deltas=Box(DELTAS_TITLE, 219, 1, 224, 19),
+    message=Box(MESSAGE_TITLE, 451, 1, 308, 19),
+    aligned=True,
+)
+NARROW: Final = Layout(
+    file="stream-narrow.svg",
+    width=358,
+    source=Box(BYTES_TITLE, 1, 1, 356, 3),
+    deltas=Box(DELTAS_TITLE, 1, 105, 356, 5),
+    message=Box(MESSAGE_TITLE, 1, 245, 356, 19),
+    aligned=False,
+)
+LAYOUTS: Final = (WIDE, NARROW)
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """One event of the recording: its bytes, and the kinds and payloads of its deltas."""
 
     data: str
     deltas: list[tuple[str, Mapping[str, Any]]]
+
+
+class Piece(NamedTuple):
+    """A text that one step adds to a line."""
+
+    step: int
+    name: str
+    text: str
+
+
+class Row(NamedTuple):
+    """A line of a box, counted from its first one."""
+
+    line: int
+    pieces: Sequence[Piece]
 
 
 def steps_of(body: bytes) -> Iterator[Step]:
@@ -84,57 +173,111 @@ def _event_of(delta: ShownDelta) -> int:
     return delta[0]
 
 
-def picture(body: bytes) -> str:
-    """Return the SVG of a recording."""
+def picture(body: bytes, layout: Layout) -> str:
+    """Return one form of the picture of a recording.
+
+    Raises:
+        ValueError: the message has more lines than its box.
+    """
     steps = list(steps_of(body))
-    seconds = len(steps) * SECONDS_AN_EVENT + SECONDS_AT_THE_END
-    shown = [(number + 1) * SECONDS_AN_EVENT / seconds for number in range(len(steps))]
-    rows, first_rows = _rows(steps, shown, seconds)
-    height = TOP + ROWS * LINE + 16
-    head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img">\n'
+    message = _message(steps, layout.message)
+    if message[-1].line >= layout.message.lines:
+        raise ValueError(f"{layout.file}: {message[-1].line + 1} lines of message do not fit")
+    source, deltas = _source(steps, layout), _deltas(steps, layout.deltas)
+    boxes = (layout.source, layout.deltas, layout.message)
+    height = max(box.top + box.height for box in boxes) + 1
+    scrolled = [
+        _scrolled(box, rows, _scroll(rows, box.lines, len(steps)), name)
+        for box, rows, name in ((layout.source, source, "bytes"), (layout.deltas, deltas, "deltas"))
+    ]
+    rules = [_appearing(len(steps)), *(rule for rule, _ in scrolled)]
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {layout.width} {height}" '
+        f'width="{layout.width}" height="{height}" role="img" xml:space="preserve">\n'
         "<title>A stream of bytes becomes deltas, and the deltas become a message</title>\n"
-        f"<style>{STYLE}</style>\n"
-        f'<clipPath id="rows"><rect x="0" y="{TOP - 14}" width="{MESSAGE - 16}" '
-        f'height="{ROWS * LINE + 4}"/></clipPath>\n'
+        f"<style>{STYLE}"
+        # Nothing moves unless the reader's viewer knows the question and allows it.
+        "@media (prefers-reduced-motion: no-preference) {\n"
+        f"[class^=s], .rows {{ animation: {_seconds(len(steps)):.2f}s step-end infinite; }}\n"
+        f"{''.join(rules)}}}\n</style>\n"
+        + "".join(_frame(box) for box in boxes)
+        + "".join(drawn for _, drawn in scrolled)
+        + "".join(_drawn(layout.message, row) for row in message)
+        + "</svg>\n"
     )
-    boxes = "".join(
-        f'<rect class="box" x="{left - 8}" y="8" width="{right - left}" '
-        f'height="{height - 16}" rx="6"/>\n'
-        f'<text class="title" x="{left}" y="28">{title}</text>\n'
-        for left, right, title in (
-            (BYTES, DELTAS - 8, "bytes of the provider"),
-            (DELTAS, MESSAGE - 8, "deltas"),
-            (MESSAGE, WIDTH, "message"),
-        )
-    )
-    moved = [max(0, row - ROWS) * -LINE for row in first_rows]
-    scroll = (
-        f'<g clip-path="url(#rows)"><g transform="translate(0 {moved[-1]})">'
-        + _animated("transform", [0, *moved], [0.0, *shown], seconds, kind="translate")
-        + f"\n{rows}</g></g>\n"
-    )
-    return head + boxes + scroll + _message(steps, shown, seconds) + "</svg>\n"
 
 
-def _rows(steps: list[Step], shown: list[float], seconds: float) -> tuple[str, list[int]]:
-    """Return the rows of bytes and deltas, and the number of rows after each step."""
-    drawn: list[str] = []
-    counts: list[int] = []
-    row = 0
-    for step, time in zip(steps, shown, strict=True):
-        for place, (kind, payload) in enumerate(step.deltas):
-            y = TOP + row * LINE
-            if place == 0:
-                drawn.append(
-                    _text((BYTES, y), "dim", _end_of(step.data, BYTES_SIZE), (time, seconds))
-                )
-            name = CLASSES.get(kind, "other")
-            told = _cut(_told(kind, payload), DELTAS_SIZE)
-            drawn.append(_text((DELTAS, y), name, told, (time, seconds)))
-            row += 1
-        counts.append(row)
-    return "".join(drawn), counts
+def _seconds(steps: int) -> float:
+    return SECONDS_FULL + steps * SECONDS_AN_EVENT + SECONDS_AT_THE_END
+
+
+def _percent(step: int | None, steps: int) -> str:
+    """Return the time of a step, or of the beginning of the replay, in percent of the cycle."""
+    at = SECONDS_FULL + (0 if step is None else (step + 1) * SECONDS_AN_EVENT)
+    return f"{100 * at / _seconds(steps):.2f}%"
+
+
+def _appearing(steps: int) -> str:
+    """Return the rules of texts: each vanishes as the replay begins, and comes with its step."""
+    begin = _percent(None, steps)
+    return "".join(
+        f".s{step} {{ animation-name: s{step}; }} @keyframes s{step} "
+        f"{{ {begin} {{ fill-opacity: 0; }} {_percent(step, steps)} {{ fill-opacity: 1; }} }}\n"
+        for step in range(steps)
+    )
+
+
+def _scroll(rows: Sequence[Row], lines: int, steps: int) -> list[int]:
+    """Return after how many rows the last visible one is, by step: how far a box has scrolled."""
+    last = [0] * steps
+    for row in rows:
+        for piece in row.pieces:
+            last[piece.step] = max(last[piece.step], row.line)
+    moved: list[int] = []
+    for line in last:
+        moved.append(max(moved[-1] if moved else 0, line - lines + 1))
+    return moved
+
+
+def _scrolled(box: Box, rows: Sequence[Row], moved: Sequence[int], name: str) -> tuple[str, str]:
+    """Return the rules and the elements of a box whose rows scroll."""
+    steps = len(moved)
+    frames = [f"{_percent(None, steps)} {{ transform: none; }}"]
+    frames += [
+        f"{_percent(step, steps)} {{ transform: translateY({-LINE * lines}px); }}"
+        for step, lines in enumerate(moved)
+        if lines and (step == 0 or lines != moved[step - 1])
+    ]
+    rules = f".{name} {{ animation-name: {name}; }} @keyframes {name} {{ {' '.join(frames)} }}\n"
+    drawn = "".join(_drawn(box, row) for row in rows)
+    clip = (
+        f'<clipPath id="{name}"><rect x="{box.left}" y="{box.y - LINE + 4}" width="{box.width}" '
+        f'height="{box.lines * LINE}"/></clipPath>\n'
+    )
+    return rules, (
+        f'{clip}<g clip-path="url(#{name})"><g class="rows {name}" '
+        f'transform="translate(0 {-LINE * moved[-1]})">\n{drawn}</g></g>\n'
+    )
+
+
+def _source(steps: Sequence[Step], layout: Layout) -> list[Row]:
+    """Return the rows of the bytes."""
+    rows: list[Row] = []
+    line = 0
+    for number, step in enumerate(steps):
+        rows.append(Row(line, [Piece(number, "dim", _end_of(step.data, layout.source.columns))]))
+        line += len(step.deltas) if layout.aligned else 1
+    return rows
+
+
+def _deltas(steps: Sequence[Step], box: Box) -> list[Row]:
+    """Return the rows of the deltas."""
+    told = [
+        Piece(number, CLASSES.get(kind, "other"), _cut(_told(kind, payload), box.columns))
+        for number, step in enumerate(steps)
+        for kind, payload in step.deltas
+    ]
+    return [Row(line, [piece]) for line, piece in enumerate(told)]
 
 
 def _told(kind: str, payload: Mapping[str, Any]) -> str:
@@ -151,26 +294,25 @@ def _told(kind: str, payload: Mapping[str, Any]) -> str:
     return f"{kind} {about}".rstrip()
 
 
-def _message(steps: list[Step], shown: list[float], seconds: float) -> str:
-    """Return the column of the message: the pieces of each part, at the time of their delta."""
-    drawn: list[str] = []
-    line, column, part = 0, 0, ""
-    for step, time in zip(steps, shown, strict=True):
-        for kind, payload in step.deltas:
-            heading, piece = _piece(kind, payload)
-            if heading and heading != part:
-                line, column, part = line + (2 if part else 0), 0, heading
-                y = TOP + line * LINE
-                drawn.append(_text((MESSAGE, y), "dim", heading, (time, seconds)))
-                line += 1
-            for word in _words(piece):
-                if column + len(word.rstrip()) > MESSAGE_SIZE:
-                    line, column = line + 1, 0
-                x = MESSAGE + column * 6.6
-                name = CLASSES.get(kind, "other")
-                drawn.append(_text((x, TOP + line * LINE), name, word, (time, seconds)))
-                column += len(word)
-    return "".join(drawn)
+def _message(steps: Sequence[Step], box: Box) -> list[Row]:
+    """Return the rows of the message: the heading of each part, and its text in whole words."""
+    pieces = [
+        (heading, Piece(number, CLASSES.get(kind, "other"), text))
+        for number, step in enumerate(steps)
+        for kind, payload in step.deltas
+        for heading, text in [_piece(kind, payload)]
+        if text
+    ]
+    rows: list[Row] = []
+    line = 0
+    for heading, part in groupby(pieces, key=lambda pair: pair[0]):
+        texts = [piece for _, piece in part]
+        rows.append(Row(line, [Piece(texts[0].step, "dim", heading)]))
+        for wrapped in _wrapped(texts, box.columns):
+            line += 1
+            rows.append(Row(line, wrapped))
+        line += 2
+    return rows
 
 
 def _piece(kind: str, payload: Mapping[str, Any]) -> tuple[str, str]:
@@ -186,10 +328,20 @@ def _piece(kind: str, payload: Mapping[str, Any]) -> tuple[str, str]:
     return "", ""
 
 
-def _words(text: str) -> list[str]:
-    """Cut a text behind its spaces."""
-    words = text.replace("\n", " ").split(" ")
-    return [f"{word} " for word in words[:-1]] + ([words[-1]] if words[-1] else [])
+def _wrapped(pieces: Sequence[Piece], size: int) -> Iterator[list[Piece]]:
+    """Yield the lines of a part; a line ends behind a space, also where a piece ends in a word."""
+    text = "".join(piece.text for piece in pieces).replace("\n", " ")
+    owners = [piece for piece in pieces for _ in piece.text]
+    begin = 0
+    while begin < len(text):
+        end = begin + size
+        if end < len(text):
+            end = max(text.rfind(" ", begin, end + 1) + 1, begin + 1)
+        yield [
+            owner._replace(text="".join(text[at] for at in places))
+            for owner, places in groupby(range(begin, min(end, len(text))), owners.__getitem__)
+        ]
+        begin = end
 
 
 def _cut(text: str, size: int) -> str:
@@ -201,33 +353,28 @@ def _end_of(text: str, size: int) -> str:
     return text if len(text) <= size else f"…{text[1 - size :]}"
 
 
-def _text(place: tuple[float, int], name: str, text: str, when: tuple[float, float]) -> str:
-    """Return a text that appears at a time, a fraction of the seconds of the whole."""
-    x, y = place
-    time, seconds = when
-    appears = _animated("opacity", [0, 1], [0.0, time], seconds)
+def _frame(box: Box) -> str:
+    """Return a box and its title."""
     return (
-        f'<text class="{name}" x="{x:g}" y="{y}" xml:space="preserve">{escape(text, quote=False)}'
-        f"{appears}</text>\n"
+        f'<rect x="{box.left}" y="{box.top}" width="{box.width}" height="{box.height}" rx="6"/>\n'
+        f'<text class="title" x="{box.x}" y="{box.top + TITLE}">{box.title}</text>\n'
     )
 
 
-def _animated(
-    attribute: str, values: list[int], times: list[float], seconds: float, *, kind: str = ""
-) -> str:
-    """Return an endless animation that steps through values."""
-    stated = [f"0 {value}" if kind else str(value) for value in values]
-    element = f'animateTransform type="{kind}"' if kind else "animate"
-    return (
-        f'<{element} attributeName="{attribute}" calcMode="discrete" repeatCount="indefinite" '
-        f'dur="{seconds:.2f}s" values="{";".join(stated)}" '
-        f'keyTimes="{";".join(f"{time:.4f}" for time in times)}"/>'
+def _drawn(box: Box, row: Row) -> str:
+    """Return a line of text; each of its pieces appears with its step."""
+    pieces = "".join(
+        f'<tspan class="s{step} {name}">{escape(text, quote=False)}</tspan>'
+        for step, name, text in row.pieces
     )
+    return f'<text x="{box.x}" y="{box.y + row.line * LINE}">{pieces}</text>\n'
 
 
 def main() -> None:
-    """Write the picture."""
-    PICTURE.write_text(picture((ROOT / RECORDING).read_bytes()), encoding="utf-8")
+    """Write the pictures."""
+    body = (ROOT / RECORDING).read_bytes()
+    for layout in LAYOUTS:
+        (ROOT / "docs" / layout.file).write_text(picture(body, layout), encoding="utf-8")
 
 
 if __name__ == "__main__":

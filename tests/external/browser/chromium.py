@@ -18,7 +18,8 @@ class Watched:
 
     Attributes:
         page: the page.
-        problems: messages of the console, errors, dialogs, and requests for anything but the page.
+        problems: messages of the console, errors, dialogs, and requests for anything else than the
+            page and what is its own.
     """
 
     page: Page
@@ -49,9 +50,26 @@ def chromium() -> Iterator[Browser]:
 
 @contextmanager
 def watched(
-    browser: Browser, url: str, *, width: int = 1400, height: int = 850, scheme: str = "light"
+    browser: Browser,
+    url: str,
+    *,
+    width: int = 1400,
+    height: int = 850,
+    scheme: str = "light",
+    ready: str = "#page[data-ready]",
+    own: str | None = None,
 ) -> Iterator[Watched]:
-    """Open a page of the inspector, wait until it is ready, and watch it."""
+    """Open a page, wait until it is ready, and watch it.
+
+    Args:
+        browser: the browser.
+        url: address of the page.
+        width: width of the window in CSS pixels.
+        height: height of the window in CSS pixels.
+        scheme: "light" or "dark".
+        ready: selector of an element that the page has when it is ready; that of the inspector.
+        own: beginning of the addresses that the page may ask for; None for itself alone.
+    """
     page = browser.new_page(
         viewport={"width": width, "height": height},
         color_scheme="dark" if scheme == "dark" else "light",
@@ -61,12 +79,16 @@ def watched(
     page.on("pageerror", lambda error: seen.problems.append(f"error: {error}"))
     page.on("dialog", lambda dialog: seen.problems.append(f"dialog: {dialog.message}"))
     address = url.partition("#")[0]
+
+    def is_own(asked: str) -> bool:
+        return asked == address or (own is not None and asked.startswith((own, "data:", "blob:")))
+
     page.on(
         "request",
-        lambda request: None if request.url == address else seen.problems.append(request.url),
+        lambda request: None if is_own(request.url) else seen.problems.append(request.url),
     )
     page.goto(url)
-    page.wait_for_selector("#page[data-ready]")
+    page.wait_for_selector(ready, state="attached")
     try:
         yield seen
     finally:

@@ -203,11 +203,12 @@ bench-requests: .venv-requests/installed ## the translation of requests of 1 to 
 	.venv-requests/bin/python benches/translation/bench_translation.py --docs docs/requests.md
 	.venv-requests/bin/python benches/translation/open_streams.py --docs docs/requests.md
 
-bless-expectations: .venv-test/installed ## rewrites the expectations of tests/fixtures, docs/stream*.svg and docs/vendors.md from what the code does now
+bless-expectations: .venv-test/installed ## rewrites the expectations of tests/fixtures, docs/stream*.svg, docs/vendors.md and the outputs in the documentation, from what the code does now
 	.venv-test/bin/python tools/bless.py
 	.venv-test/bin/python tests/support/goldens.py
 	.venv-test/bin/python tools/stream_picture.py
 	.venv-test/bin/python tools/vendors_page.py
+	.venv-test/bin/python tests/support/documented_runs.py
 
 bless-models: .venv-modeltable/installed ## rewrites the table of models from the pinned packages; says what they disagree about (installs them)
 	.venv-modeltable/bin/python tools/model_table.py

@@ -37,7 +37,7 @@ class FolderStore:
             yield data.decode()
 
     def append(self, session_id: str, position: int, data: str) -> None:
-        """Write a file, and give it the name of its position, which no other file may have."""
+        """Write a file under the name of its position, which no other file may have."""
         folder = self.folder(session_id)
         folder.mkdir(parents=True, exist_ok=True)
         written = folder / f"new-{uuid4()}"

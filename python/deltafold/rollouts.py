@@ -46,7 +46,9 @@ class Trajectory(Shown):
     The arrays are contiguous and read-only. `numpy.asarray(trajectory.logprobs)` and
     `torch.frombuffer(trajectory.token_ids, dtype=torch.int64)` copy nothing.
 
-    >>> async for trajectory in deltafold.rollouts.collect(model, ["When is high tide?"], n=2):
+    >>> async for trajectory in deltafold.rollouts.collect(
+    ...     model, ["When is high tide?"], n=2
+    ... ):
     ...     trajectory.prompt_index, trajectory.choice, trajectory.message.text
 
     Attributes:
@@ -150,7 +152,9 @@ def collect(
     the model: until then, requests go on.
 
     >>> prompts = ["Count to ten.", "Name three tides."]
-    >>> async for trajectory in deltafold.rollouts.collect(model, prompts, n=8, concurrency=500):
+    >>> async for trajectory in deltafold.rollouts.collect(
+    ...     model, prompts, n=8, concurrency=500
+    ... ):
     ...     if trajectory.error is None:
     ...         trajectory.prompt_index, trajectory.token_ids, trajectory.logprobs
 

@@ -4,6 +4,7 @@ Every public name has one. `undemonstrated.py` lists those whose example stands 
 caller; the list may only shrink.
 """
 
+import doctest
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from deltafold import MisuseError
 from documentation import Reader, surround
 from introduced import introduce
 from public_names import PUBLIC, docstring_of, has_example
+from stated_outputs import WIDEST
 from undemonstrated import NOT_RUN
 
 SHOWN = sorted(filter(has_example, PUBLIC))
@@ -21,6 +23,13 @@ SHOWN = sorted(filter(has_example, PUBLIC))
 def test_every_public_name_has_an_example() -> None:
     assert {*PUBLIC} == {*SHOWN}
     assert {*SHOWN} >= NOT_RUN
+
+
+def test_no_line_of_an_example_is_wider_than_its_box() -> None:
+    for name in SHOWN:
+        for shown in doctest.DocTestParser().get_examples(docstring_of(name)):
+            prompted = (f">>> {line}" for line in shown.source.splitlines())
+            assert all(len(line) <= WIDEST for line in (*prompted, *shown.want.splitlines())), name
 
 
 @pytest.mark.parametrize("name", SHOWN)

@@ -1,38 +1,33 @@
 """Every block of README.md and docs/ runs: Python over real HTTP against recordings, shell by sh.
 
-The tests of single pages (test_agents_doc.py and others) check more: what their examples print and
-send.
+What a block prints is compared with the output behind it, which `make bless` writes. The tests of
+single pages (test_agents_doc.py and others) check more, such as what their examples send.
 """
 
 import ast
-import contextlib
-import os
 import re
-import shlex
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
-from any_provider import AnyProvider
 from corpus import ROOT
-from deltafold import otel
-from deltafold.cli import make_parser
-from documentation import Block, Reader, blocks_of, forget, pages, python_of, surround
-from given_to_documents import GIVEN, give
+from documentation import blocks_of, pages, python_of, text_of
+from documented_runs import (
+    RUN_ELSEWHERE,
+    Printed,
+    run_python,
+    run_shell,
+    shell_of,
+    states_outputs,
+)
+from given_to_documents import GIVEN
+from stated_outputs import WIDEST, fault_of
 
 BLOCKS: Final = [block for page in pages() for block in blocks_of(page)]
 NOT_RUN: Final[dict[str, int]] = {}
 """Number of blocks that are marked as not run, by page; it may only shrink."""
-
-RUN_ELSEWHERE: Final = {
-    "docs/gateway.md": "docs/test_gateway_doc.py",
-    "docs/how-to/agent-endpoint.md": "docs/test_agent_endpoint.py",
-}
-"""Pages whose Python blocks another test runs, with its own surroundings."""
 
 FRAMEWORKS: Final = {"langchain", "litellm", "openai_agents", "pydantic_ai", "strands"}
 NEWCOMERS: Final = {"langgraph"}
@@ -41,29 +36,25 @@ NEWCOMERS: Final = {"langgraph"}
 ENGINES: Final = {"duckdb", "polars", "ray", "spark"}
 
 
-def run_page(page: str, names: dict[str, Any]) -> None:
-    with Reader(names) as reader, contextlib.ExitStack() as stack:
-        stack.callback(otel.uninstrument)  # pages show what observes all later calls
-        give(page, names, stack)
-        for block in python_of(page):
-            reader.run(block)
-        for name, test in names.items():
-            if name.startswith("test_"):
-                test()
+def faults_of(printed: Printed) -> list[str]:
+    """Return what is wrong with the outputs that pages state, each with its place."""
+    found = (
+        (block, fault_of(block, text, is_needed=states_outputs(block.page)))
+        for block, text in printed
+    )
+    return [f"{block.page}:{block.line} {fault}" for block, fault in found if fault is not None]
 
 
-@pytest.mark.parametrize(
-    "page", [page for page in pages() if python_of(page) and page not in RUN_ELSEWHERE]
-)
-def test_the_python_blocks_of_a_page_run(
+@pytest.mark.parametrize("page", [page for page in pages() if python_of(page)])
+def test_the_python_blocks_of_a_page_run_and_print_what_it_says(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with AnyProvider() as server:
-        names = surround(tmp_path, server, monkeypatch)
-        names["server"] = server
-        run_page(page, names)
-        if server.open_connections:
-            forget(names)
+    if page in RUN_ELSEWHERE:
+        printed = [(block, "") for block in python_of(page)]
+        assert not any(re.search(r"\bprint\(", block.code) for block, _ in printed)
+    else:
+        printed = run_python(page, tmp_path, monkeypatch)
+    assert not faults_of(printed)
 
 
 READING_USAGE: Final = [
@@ -77,13 +68,7 @@ READING_USAGE: Final = [
 def test_the_python_blocks_of_a_page_run_without_usage(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with AnyProvider() as server:
-        server.counts = False
-        names = surround(tmp_path, server, monkeypatch, counts=False)
-        names["server"] = server
-        run_page(page, names)
-        if server.open_connections:
-            forget(names)
+    run_python(page, tmp_path, monkeypatch, counts=False)
 
 
 def test_programs_that_read_the_usage_of_chat_ask_for_it() -> None:
@@ -108,13 +93,30 @@ def test_the_blocks_that_are_not_run_are_counted() -> None:
 
 
 def test_every_block_has_a_language_that_is_checked() -> None:
-    unknown = {(block.page, block.line, block.language) for block in BLOCKS} - {
-        (block.page, block.line, language)
-        for block in BLOCKS
-        for language in ("python", "sh", "toml")
-    }
-    assert not unknown
+    for block in BLOCKS:
+        # A fence of `text` that is the output of a block is no block.
+        assert block.language in {"python", "sh", "toml"}, f"{block.page}:{block.line}"
     assert {block.framework for block in BLOCKS} - {None} == FRAMEWORKS | NEWCOMERS | ENGINES
+
+
+def test_an_output_is_stated_for_blocks_that_this_test_runs() -> None:
+    run = {
+        (block.page, block.line)
+        for page in pages()
+        for block in (*python_of(page), *shell_of(page))
+    }
+    stated = {(block.page, block.line) for block in BLOCKS if block.output is not None}
+    assert stated <= run
+
+
+def test_no_line_of_code_is_wider_than_its_box() -> None:
+    for page in ("CONTRIBUTING.md", *pages()):
+        is_fenced = False
+        for number, line in enumerate(text_of(page).splitlines(), 1):
+            if line.lstrip().startswith("```"):
+                is_fenced = not is_fenced
+            elif is_fenced or line.startswith("    "):
+                assert len(line) <= WIDEST, f"{page}:{number}"
 
 
 def test_every_given_page_exists() -> None:
@@ -127,34 +129,8 @@ def test_every_block_of_toml_is_valid() -> None:
     assert all(tomllib.loads(block.code) for block in BLOCKS if block.language == "toml")
 
 
-SHELL: Final = [block for block in BLOCKS if block.language == "sh"]
-
-
-@pytest.mark.parametrize("block", SHELL, ids=lambda block: f"{block.page}:{block.line}")
-def test_the_commands_of_a_shell_block_run(
-    block: Block,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("page", [page for page in pages() if shell_of(page)])
+def test_the_commands_of_a_page_run_and_print_what_it_says(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with AnyProvider() as server:
-        surround(tmp_path, server, monkeypatch)
-        subprocess.run(["/bin/sh", "-n"], input=block.code, text=True, check=True)
-        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        for line in block.code.splitlines():
-            words = shlex.split(line, comments=True)
-            if words[:2] == ["deltafold", "serve"]:
-                make_parser().parse_args(words[1:])  # it would run until it is stopped
-            elif "deltafold" in words and words[0] in {"cat", "deltafold"}:
-                ended = subprocess.run(
-                    ["/bin/sh", "-c", line],
-                    # `true` stands for a browser.
-                    env={**os.environ, "PATH": path, "BROWSER": "true", "TMPDIR": str(tmp_path)},
-                    capture_output=True,
-                    text=True,
-                    check=False,
-                )
-                stated = re.search(r"# .*exit code (\d)", line)
-                assert ended.returncode == int(stated[1] if stated else 0), ended.stderr
-                assert ended.stdout
-            else:
-                assert words[0] in {"pip", "make"}, f"{block.page}: {line} is not checked"
+    assert not faults_of(run_shell(page, tmp_path, monkeypatch))

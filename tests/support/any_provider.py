@@ -3,17 +3,34 @@
 In: requests of Chat, Responses, Messages and Gemini.  Out: a call of the first tool that has no
 result yet, else JSON where the request has a schema, else a text; streamed or whole, as asked.
 
-Laws: as OpenAI does, a stream of Chat has its counts only where the request asks for them. The
+Laws: an answer has the model of its request, and its text depends on the newest text of the user
+alone. As OpenAI does, a stream of Chat has its counts only where the request asks for them. The
 answers that were sent are kept, so that a program is compared with them.
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from typing import Any, Final, cast
 
+from any_name import AnyName
 from deltafold import Message, fold, transcode_response
 from deltafold.testing import Recording, ReplayServer, answer
 from deltafold.testing.playlist import Request
+
+_TEXTS: Final = {
+    "Dover": ("High tide in Dover ", "is at 23:10."),
+    "Cork": ("High tide in Cork ", "is at 18:25."),
+    "Calais": ("High tide in Calais ", "is at 23:40."),
+    "Brest": ("High tide in Brest ", "is at 17:42."),
+    "chart": ("The water is highest ", "at 17:42, at 6.4 m."),
+    "Summarise": ("A table of the high ", "tides of Brest in May."),
+    "": ("At ", "17:42."),
+}
+"""Pieces of the answers, by a word of the question; the first word that it has decides."""
+
+_NAMED: Final = re.compile(r"/models/([^:]+):")
+"""The model in a path of Gemini."""
 
 
 class AnyProvider(ReplayServer):
@@ -30,9 +47,9 @@ class AnyProvider(ReplayServer):
         super().__init__()
         self.answered: list[Message] = []
 
-    def text(self) -> tuple[str, ...]:
-        """Return the pieces of the next text."""
-        return "At ", "17:42."
+    def text(self, question: str) -> tuple[str, ...]:
+        """Return the pieces of the answer to a question."""
+        return next(pieces for word, pieces in _TEXTS.items() if word in question)
 
     def answer_to(self, request: Request) -> Recording:
         """Make the answer in the protocol of the path."""
@@ -40,12 +57,16 @@ class AnyProvider(ReplayServer):
             return super().answer_to(request)
         body = cast("dict[str, Any]", request.json())
         dialect: Any = _dialect_of(request.path)
+        named = _NAMED.search(request.path)
         made = answer(dialect, *self._said(body))
+        made = of_model(made, dialect, named[1] if named else body["model"])
         self.requests.append(request)
         self.answered.append(fold(made.body, dialect))
         if not body.get("stream") and ":streamGenerateContent" not in request.path:
             whole = transcode_response(made.body, dialect, dialect).body
             return Recording.of(whole, content_type="application/json")
+        if body.get("logprobs"):
+            made = Recording.of_events(_with_logprobs(made.body))
         asks = _object(body.get("stream_options")).get("include_usage")
         if dialect != "openai-chat" or (asks and self.counts):
             return made
@@ -57,7 +78,11 @@ class AnyProvider(ReplayServer):
             name, parameters = tools[newest]
             return ((f"call_{results + 1}", name, value_of(parameters)),)
         schema = _schema(body)
-        return self.text() if schema is None else tuple(_pieces(json.dumps(value_of(schema))))
+        return (
+            self.text(_question(body))
+            if schema is None
+            else tuple(_pieces(json.dumps(value_of(schema))))
+        )
 
 
 def without_usage(body: bytes) -> bytes:
@@ -65,6 +90,28 @@ def without_usage(body: bytes) -> bytes:
     return b"".join(
         event + b"\n\n" for event in body.split(b"\n\n") if event and b'"usage":{' not in event
     )
+
+
+def of_model(made: Recording, dialect: AnyName, model_id: str) -> Recording:
+    """Return an answer under the name of another model."""
+    given = fold(made.body, dialect).meta.model_id
+    renamed = made.body.replace(f'"{given}"'.encode(), f'"{model_id}"'.encode())
+    return Recording.of_events(renamed)
+
+
+def _with_logprobs(body: bytes) -> bytes:
+    """Return a stream of Chat in which each piece of text is a token with its log probability."""
+
+    def scored(event: bytes) -> bytes:
+        if b'"delta":{"content":' not in event:
+            return event
+        chunk = json.loads(event.removeprefix(b"data: "))
+        token = chunk["choices"][0]["delta"]["content"]
+        score = {"token": token, "logprob": -0.25, "bytes": [*token.encode()], "top_logprobs": []}
+        chunk["choices"][0]["logprobs"] = {"content": [score], "refusal": None}
+        return b"data: " + json.dumps(chunk, separators=(",", ":")).encode()
+
+    return b"\n\n".join(map(scored, body.split(b"\n\n")))
 
 
 def _pieces(text: str) -> Iterator[str]:
@@ -100,6 +147,13 @@ def _tools(body: dict[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
     ]
 
 
+def _question(body: dict[str, Any]) -> str:
+    """Return the newest text of the user, in the JSON of its message."""
+    said = _list(body.get("messages", body.get("input", body.get("contents"))))
+    asked = [item for item in said if item.get("role") == "user" and "tool_result" not in str(item)]
+    return str(asked[-1] if asked else body.get("input"))
+
+
 def _results(body: dict[str, Any]) -> tuple[int, int]:
     """Count the results behind the last message of the user, and all of the history."""
     newest, count = None, 0
@@ -125,6 +179,8 @@ def _schema(body: dict[str, Any]) -> Mapping[str, Any] | None:
 def value_of(schema: Mapping[str, Any], whole: Mapping[str, Any] | None = None) -> Any:  # noqa: ANN401 - JSON
     """Return a value that follows a JSON Schema."""
     whole = schema if whole is None else whole
+    if "default" in schema:
+        return schema["default"]
     if "$ref" in schema:
         return value_of(whole["$defs"][schema["$ref"].removeprefix("#/$defs/")], whole)
     if "anyOf" in schema:

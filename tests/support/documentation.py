@@ -2,11 +2,13 @@
 
 In: README.md and the pages in docs/.  Out: the blocks of a page; a provider on the loopback
 interface that answers whatever a block asks for; names and files that a block may use.
+`documented_runs.py` runs whole pages, `stated_outputs.py` compares what they print.
 
 Laws: every page is found, new ones too. The Python blocks of a page run in their order and in one
 namespace. `<!-- not run: reason -->` before a fence leaves its block out. A second word after
 `python` names the framework whose environment runs the block
-(tests/external/frameworks/documented.py).
+(tests/external/frameworks/documented.py). A fence of `text` directly behind a block, with one empty
+line between them, is the output of the block.
 """
 
 import ast
@@ -18,8 +20,10 @@ import inspect
 import io
 import json
 import re
+import sys
 import warnings
 from base64 import b64decode
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from shutil import copytree
@@ -43,14 +47,14 @@ PNG: Final = b64decode(
 )
 _FENCE: Final = re.compile(
     r"^(?:<!-- not run: (?P<reason>.+?) -->\n)?```(?P<language>\w*)(?: (?P<framework>\w+))?\n"
-    r"(?P<code>.*?)^```$",
+    r"(?P<code>.*?)^```$(?:\n\n```text\n(?P<output>.*?)^```$)?",
     re.MULTILINE | re.DOTALL,
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A fenced block of a page."""
+    """A fenced block of a page, and the output that the page states for it."""
 
     page: str
     line: int
@@ -59,6 +63,7 @@ class Block:
     framework: str | None
     not_run: str | None
     code: str
+    output: str | None
 
 
 def pages() -> list[str]:
@@ -84,10 +89,31 @@ def blocks_of(page: str, *, section: str | None = None) -> list[Block]:
             found["framework"],
             found["reason"],
             found["code"],
+            found["output"],
         )
         for found in _FENCE.finditer(text)
     ]
     return [block for block in blocks if section is None or block.section == section]
+
+
+def with_outputs(page: str, outputs: Mapping[int, str | None]) -> str:
+    """Return the text of a page with other outputs.
+
+    Args:
+        page: the page.
+        outputs: by the line of a block, the output that stands behind it; None for no output.
+    """
+    text = text_of(page)
+
+    def written(found: re.Match[str]) -> str:
+        line = text.count("\n", 0, found.start("code")) + 1
+        if line not in outputs:
+            return found[0]
+        block = text[found.start() : found.end("code")] + "```"
+        output = outputs[line]
+        return block if output is None else f"{block}\n\n```text\n{output}```"
+
+    return _FENCE.sub(written, text)
 
 
 def _section_at(text: str, place: int) -> str:
@@ -116,11 +142,18 @@ class Reader:
         self._runner = asyncio.Runner()
         self._opened: dict[int, object] = {}
 
-    def run(self, block: Block) -> None:
-        """Run a block; a traceback has the lines of the page."""
+    def run(self, block: Block) -> str:
+        """Run a block, and return what it printed; a traceback has the lines of the page."""
         module = ast.parse(block.code, block.page)
         ast.increment_lineno(module, block.line - 1)
-        self._run(compile(module, block.page, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT))
+        code = compile(module, block.page, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+        printed = io.StringIO()
+        try:
+            with contextlib.redirect_stdout(printed):
+                self._run(code)
+        finally:
+            sys.stdout.write(printed.getvalue())
+        return printed.getvalue()
 
     def run_examples(self, docstring: str) -> None:
         """Run the examples of a docstring; a stated output must be the output."""
@@ -182,6 +215,8 @@ def surround(
     (folder / "tides.pdf").write_bytes(b"%PDF-1.4\n")
     (folder / "recordings").mkdir()
     Recording.of_events(recording).save(folder / "recordings" / "weather.jsonl")
+    forecast = (DEMO / "anthropic-messages.tool-call.sse").read_bytes()
+    Recording.of_events(forecast, delay=0.05).save(folder / "recordings" / "forecast.jsonl")
     entries = [har_entry({"text": recording.decode()})] * 2
     (folder / "session.har").write_bytes(har_of(*entries))
     row = {"id": 1, "response": {"body": recording.decode()}}

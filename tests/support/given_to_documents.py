@@ -1,6 +1,7 @@
 """Names that the examples of some pages use without defining them: the text introduces them.
 
-In: a page.  Out: the names, beside those of `documentation.surround`.
+In: a page.  Out: the names, beside those of `documentation.surround`; the answers of the provider
+to the first requests of the page, where it shows failures or counts of its own.
 
 Laws: a page without a row here defines everything itself.
 """
@@ -16,8 +17,10 @@ from typing import Any, Final
 import pyarrow as pa
 
 import deltafold
+from any_provider import of_model
+from corpus import FIXTURES
 from deltafold import ThinkingPart, conversation
-from deltafold.testing import answer
+from deltafold.testing import Recording, answer
 from next_turns import messages as next_messages
 
 Names = dict[str, Any]
@@ -107,6 +110,38 @@ def _scale(names: Names, stack: ExitStack) -> None:  # noqa: ARG001 - as above
     Path("mixed.jsonl").write_text("\n".join(lines))
 
 
+def _caching(names: Names, stack: ExitStack) -> None:  # noqa: ARG001 - as above
+    made = answer("anthropic-messages", "At ", "17:42.", input_tokens=14)
+    read = b'"input_tokens":14,"cache_creation_input_tokens":0,"cache_read_input_tokens":1850,'
+    names["server"].queue(Recording.of_events(made.body.replace(b'"input_tokens":14,', read)))
+
+
+def _cost(names: Names, stack: ExitStack) -> None:  # noqa: ARG001 - as above
+    made = answer("openai-responses", "At ", "17:42.")
+    searched = FIXTURES / "openai-responses" / "web-search" / "wire.sse"
+    names["server"].queue(of_model(made, "openai-responses", "gpt-5.2"), Recording.read(searched))
+
+
+def _errors(names: Names, stack: ExitStack) -> None:  # noqa: ARG001 - as above
+    refusal = {"message": "Rate limit reached for gpt-5.6-terra", "code": "rate_limit_exceeded"}
+    made = answer("openai-responses", "At ", "17:42.")
+    names["server"].queue(
+        Recording.error(429, {"error": refusal}, {"retry-after": "20"}),
+        made.stopping("cut", after=made.body.index(b'"17:42."')),
+    )
+
+
+def _fallback(names: Names, stack: ExitStack) -> None:  # noqa: ARG001 - as above
+    refusal = {"message": "Our servers are currently overloaded", "code": "server_is_overloaded"}
+    names["server"].queue(Recording.error(503, {"error": refusal}, {"x-request-id": "req_7"}))
+
+
+def _structured_output(names: Names, stack: ExitStack) -> None:  # noqa: ARG001 - as above
+    whole = ('{"pla', 'ce": "B', 'rest", "ho', 'ur": 17}')
+    said = (whole, whole, ('{"place": "Brest", ', '"hour": "late"}'))
+    names["server"].queue(*(answer("openai-responses", *pieces) for pieces in said))
+
+
 _TIDES: Final = '''
 from mcp.server import MCPServer
 from mcp.types import ToolAnnotations
@@ -136,7 +171,12 @@ def _mcp(names: Names, stack: ExitStack) -> None:  # noqa: ARG001 - as above
 
 GIVEN: Final[dict[str, Callable[[Names, ExitStack], None]]] = {
     "docs/conversation.md": _conversation,
+    "docs/how-to/caching.md": _caching,
+    "docs/how-to/cost.md": _cost,
+    "docs/how-to/errors.md": _errors,
+    "docs/how-to/fallback.md": _fallback,
     "docs/how-to/mcp.md": _mcp,
+    "docs/how-to/structured-output.md": _structured_output,
     "docs/inspect.md": _inspect,
     "docs/models.md": _models,
     "docs/scale.md": _scale,
@@ -145,7 +185,7 @@ GIVEN: Final[dict[str, Callable[[Names, ExitStack], None]]] = {
 
 
 def give(page: str, names: Names, stack: ExitStack) -> None:
-    """Add the names of a page."""
+    """Add the names of a page, and queue its answers."""
     if page in GIVEN:
         GIVEN[page](names, stack)
 

@@ -92,9 +92,8 @@ class _Open(BaseModel):
 class Base64Source(_Open):
     """Data of an image or a document, in base64.
 
-    >>> ImageBlock(source=Base64Source(media_type="image/png", data="iVBORw0KGgo=")).to_dict()[
-    ...     "source"
-    ... ]
+    >>> source = Base64Source(media_type="image/png", data="iVBORw0KGgo=")
+    >>> ImageBlock(source=source).to_dict()["source"]
     {'type': 'base64', 'media_type': 'image/png', 'data': 'iVBORw0KGgo='}
     """
 
@@ -313,7 +312,9 @@ class OtherBlock(ContentBlock):
 
     A part without a form in the API is such a block, too: its type is "other".
 
-    >>> block = block_from_dict({"type": "server_tool_use", "id": "s1", "name": "web_search"})
+    >>> block = block_from_dict(
+    ...     {"type": "server_tool_use", "id": "s1", "name": "web_search"}
+    ... )
     >>> type(block).__name__, block.to_dict()["name"]
     ('OtherBlock', 'web_search')
     """

@@ -171,7 +171,9 @@ class UserMessage(_View):
     content: neighbouring results are one message of the tools, and the blocks between them are one
     message of the user. A request writes the results first, as the API requires.
 
-    >>> answer = UserMessage.of(ToolResultBlock(tool_use_id="c", content="21 C"), "And tomorrow?")
+    >>> answer = UserMessage.of(
+    ...     ToolResultBlock(tool_use_id="c", content="21 C"), "And tomorrow?"
+    ... )
     >>> [message.role.value for message in answer.messages]
     ['tool', 'user']
     """
@@ -328,7 +330,10 @@ def messages_of_content(
 ) -> list[Message]:
     """Return the messages of the content of one message of the API.
 
-    >>> content = [{"type": "tool_result", "tool_use_id": "a", "content": "17:42"}, "Tomorrow?"]
+    >>> content = [
+    ...     {"type": "tool_result", "tool_use_id": "a", "content": "17:42"},
+    ...     "Tomorrow?",
+    ... ]
     >>> messages = messages_of_content(deltafold.Role.USER, content, ["[0]", "[1]"])
     >>> [message.role.value for message in messages]
     ['tool', 'user']

@@ -72,7 +72,9 @@ def chunks(
 ) -> ObjectStream[ChatCompletionChunk] | AsyncObjectStream[ChatCompletionChunk]:
     """Return the chunks of a stream of Chat Completions.
 
-    >>> stream = client.chat.completions.create(model="gpt-5.6-terra", messages=[], stream=True)
+    >>> stream = client.chat.completions.create(
+    ...     model="gpt-5.6-terra", messages=[], stream=True
+    ... )
     >>> for chunk in deltafold.compat.openai.chunks(stream):
     ...     for choice in chunk.choices:
     ...         print(choice.delta.content)

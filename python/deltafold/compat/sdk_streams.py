@@ -217,7 +217,9 @@ def message_of(stream: object) -> "data_types.Message":
     whether it was whole. A stream that failed, or was closed before its end, has none.
 
     >>> client = deltafold.compat.openai.accelerate(openai.OpenAI())
-    >>> stream = client.chat.completions.create(model="gpt-5.6-terra", messages=[], stream=True)
+    >>> stream = client.chat.completions.create(
+    ...     model="gpt-5.6-terra", messages=[], stream=True
+    ... )
     >>> for chunk in stream:
     ...     ...
     >>> deltafold.compat.message_of(stream).runnable_tool_calls

@@ -416,7 +416,11 @@ def parse_request(
 ) -> "ParsedRequest":
     """Parse a request body of another program.
 
-    >>> body = {"model": "m", "messages": [{"role": "user", "content": "Hello"}], "top_k": 3}
+    >>> body = {
+    ...     "model": "m",
+    ...     "messages": [{"role": "user", "content": "Hello"}],
+    ...     "top_k": 3,
+    ... }
     >>> parsed = parse_request(body, "openai-chat")
     >>> parsed.messages[0].text, parsed.config["extra_body"]
     ('Hello', {'top_k': 3})
@@ -453,9 +457,16 @@ def migrate_config(
 ) -> "Migrated":
     """Return the settings of a request or of a Model as settings of another dialect.
 
-    >>> body = {"model": "gpt-5.6-terra", "messages": [], "seed": 7, "max_completion_tokens": 900}
+    >>> body = {
+    ...     "model": "gpt-5.6-terra",
+    ...     "messages": [],
+    ...     "seed": 7,
+    ...     "max_completion_tokens": 900,
+    ... }
     >>> parsed = parse_request(body, "openai-chat")
-    >>> migrated = migrate_config(parsed, "anthropic-messages", model_id="claude-sonnet-5-5")
+    >>> migrated = migrate_config(
+    ...     parsed, "anthropic-messages", model_id="claude-sonnet-5-5"
+    ... )
     >>> migrated.config.model_id, migrated.config.max_tokens
     ('claude-sonnet-5-5', 900)
     >>> migrated.notes[0]["message"]

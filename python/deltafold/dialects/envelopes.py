@@ -88,7 +88,9 @@ Item: TypeAlias = MessagePart | Envelope
 def open_envelope(text: object) -> Envelope | None:
     """Open an envelope; return None for any other value.
 
-    >>> text = base64.b64encode(b'{"deltafold":1,"dialect":"gemini","modelId":"m","data":{}}')
+    >>> text = base64.b64encode(
+    ...     b'{"deltafold":1,"dialect":"gemini","modelId":"m","data":{}}'
+    ... )
     >>> open_envelope(text.decode()).state
     {'dialect': 'gemini', 'data': {}, 'modelId': 'm'}
     """

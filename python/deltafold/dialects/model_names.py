@@ -111,7 +111,9 @@ class ModelName(NamedTuple):
 def same_model(name: str, other: str) -> bool:
     """Return whether two names mean the same model.
 
-    >>> same_model("us.anthropic.claude-sonnet-4-5-20250929-v1:0", "anthropic/claude-sonnet-4.5")
+    >>> same_model(
+    ...     "us.anthropic.claude-sonnet-4-5-20250929-v1:0", "anthropic/claude-sonnet-4.5"
+    ... )
     True
     >>> same_model("gpt-5-2025-08-07", "gpt-5-mini")
     False

@@ -35,7 +35,10 @@ from deltafold.specs.tool_specs import ToolSpec
 class ParsedRequest:
     """A parsed request.
 
-    >>> request = {"model": "gpt-5.6-terra", "messages": [{"role": "user", "content": "Hello"}]}
+    >>> request = {
+    ...     "model": "gpt-5.6-terra",
+    ...     "messages": [{"role": "user", "content": "Hello"}],
+    ... }
     >>> deltafold.parse_request(request, "openai-chat").messages[0].text
     'Hello'
 

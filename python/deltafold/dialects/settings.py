@@ -29,7 +29,9 @@ Object: TypeAlias = dict[str, object]
 class CacheConfig(ShortRepr, LateModel):
     """Settings of prompt caching: `auto` requests it from providers that need a request.
 
-    >>> AnthropicModel({"model_id": "claude-opus-4-8"}, cache_config=CacheConfig(lifetime="1h"))
+    >>> AnthropicModel(
+    ...     {"model_id": "claude-opus-4-8"}, cache_config=CacheConfig(lifetime="1h")
+    ... )
 
     Attributes:
         lifetime: time for which the provider keeps the prompt; None is the provider's default.

@@ -227,7 +227,9 @@ class OutputError(DeltafoldError, ValueError):
     >>> try:
     ...     recipe = await stream.final_output()
     ... except OutputError as error:
-    ...     again = await model.send_message([question, error.message, error.reason], output=Recipe)
+    ...     again = await model.send_message(
+    ...         [question, error.message, error.reason], output=Recipe
+    ...     )
 
     Attributes:
         defect: the kind of the defect: `refused` by the model or a filter, `cut` before its end,

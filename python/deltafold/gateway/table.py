@@ -59,7 +59,9 @@ class Upstream(NamedTuple):
 class ModelTable:
     """Models by the names of clients.
 
-    >>> table = ModelTable({"fast": "openai/gpt-5.6-terra", "claude-*": "anthropic/claude-*"})
+    >>> table = ModelTable(
+    ...     {"fast": "openai/gpt-5.6-terra", "claude-*": "anthropic/claude-*"}
+    ... )
     >>> table.find("claude-sonnet-5-5").model_id
     'claude-sonnet-5-5'
 

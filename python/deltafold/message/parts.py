@@ -359,7 +359,9 @@ _CLIENT_BLOCK_TYPES: Final = (
 class ProviderPart(_Part):
     """A content block or item that only the dialect of its provider supports, kept unchanged.
 
-    >>> part = ProviderPart(dialect="openai-responses", block={"type": "mcp_approval_request"})
+    >>> part = ProviderPart(
+    ...     dialect="openai-responses", block={"type": "mcp_approval_request"}
+    ... )
     >>> part.awaits_caller
     True
     """

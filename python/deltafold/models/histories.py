@@ -53,8 +53,10 @@ def render_messages(
     >>> history = [Message.system("Be brief."), Message.user("Hi")]
     >>> claude = {"model_id": "claude-opus-4-8"}
     >>> members = deltafold.render_messages(history, "anthropic-messages", **claude)
-    >>> sorted(members), members["messages"]
-    (['messages', 'system'], [{'role': 'user', 'content': [{'type': 'text', 'text': 'Hi'}]}])
+    >>> sorted(members)
+    ['messages', 'system']
+    >>> members["messages"]
+    [{'role': 'user', 'content': [{'type': 'text', 'text': 'Hi'}]}]
     >>> deltafold.render_messages(history, "openai-chat")["messages"][0]
     {'role': 'system', 'content': 'Be brief.'}
 

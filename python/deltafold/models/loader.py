@@ -32,7 +32,10 @@ def load_model(
     >>> model = load_model("anthropic/claude-sonnet-5-5", max_tokens=1000)
     >>> model = load_model("openrouter/meta-llama/llama-4", temperature=0)
     >>> model = load_model("qwen/qwen3-coder", specification="openai-chat+qwen-xml")
-    >>> load_model("openai/gpt-5.6-terra").dialect, load_model("openai-chat/gpt-5.6-terra").dialect
+    >>> (
+    ...     load_model("openai/gpt-5.6-terra").dialect,
+    ...     load_model("openai-chat/gpt-5.6-terra").dialect,
+    ... )
     ('openai-responses', 'openai-chat')
 
     OpenAI's models that think speak Responses: Chat Completions refuses their tools or has no such

@@ -62,7 +62,9 @@ class _Equal:
 class JsonMembers(Mapping[str, object]):
     """The members of a body; those with the conversation are read when somebody looks at them.
 
-    >>> JsonMembers(b'{"model":"m","messages":[]}', {"model": "m", "messages": []}, ("messages",))
+    >>> JsonMembers(
+    ...     b'{"model":"m","messages":[]}', {"model": "m", "messages": []}, ("messages",)
+    ... )
     """
 
     def __init__(self, content: bytes, alike: Mapping[str, object], history: Sequence[str]) -> None:

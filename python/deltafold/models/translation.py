@@ -25,7 +25,7 @@ from deltafold.models.vendors import Vendor
 class TranslatedRequest(bytes):
     """The body of a translated request, with what belongs to its answer.
 
-    >>> body = '{"model": "gpt-5.6-terra", "messages": [{"role": "user", "content": "Hello"}]}'
+    >>> body = '{"model": "gpt-5.2", "messages": [{"role": "user", "content": "Hello"}]}'
     >>> gemini = {"model_id": "gemini-3.8-flash"}
     >>> deltafold.translate_request(body, "openai-chat", "gemini", **gemini).path
     '/v1beta/models/gemini-3.8-flash:generateContent'
@@ -138,9 +138,11 @@ def translate_request(
 ) -> TranslatedRequest:
     """Translate the body of a request to another protocol.
 
-    >>> body = b'{"model": "gpt-5.6-terra", "messages": [{"role": "user", "content": "Hello"}]}'
+    >>> body = b'{"model": "gpt-5.2", "messages": [{"role": "user", "content": "Hello"}]}'
     >>> claude = {"model_id": "claude-opus-4-8"}
-    >>> sent = deltafold.translate_request(body, "openai-chat", "anthropic-messages", **claude)
+    >>> sent = deltafold.translate_request(
+    ...     body, "openai-chat", "anthropic-messages", **claude
+    ... )
     >>> sent.path, sent.is_streamed, b'[{"type":"text","text":"Hello"}]' in sent
     ('/v1/messages', False, True)
 

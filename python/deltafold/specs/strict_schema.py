@@ -58,7 +58,9 @@ def strict_schema(
 ) -> Schema | None:
     """Return a schema whose objects are closed; None if the subset cannot express it.
 
-    >>> strict_schema({"type": "object", "properties": {"a": {"type": "string", "maxLength": 3}}})
+    >>> strict_schema(
+    ...     {"type": "object", "properties": {"a": {"type": "string", "maxLength": 3}}}
+    ... )
     {'type': 'object', 'properties': {'a': {'type': 'string', 'description': 'maxLength: 3'}}, \
 'required': ['a'], 'additionalProperties': False}
 

@@ -19,7 +19,9 @@ _UNIONS: Final = ("anyOf", "oneOf")
 def with_types_in_branches(schema: Mapping[str, object]) -> Schema:
     """Return a schema in which a `type` beside `anyOf` or `oneOf` is in their branches instead.
 
-    >>> with_types_in_branches({"items": {"type": "object", "anyOf": [{"required": ["a"]}]}})
+    >>> with_types_in_branches(
+    ...     {"items": {"type": "object", "anyOf": [{"required": ["a"]}]}}
+    ... )
     {'items': {'anyOf': [{'type': 'object', 'required': ['a']}]}}
 
     A branch with a type of its own, or one that is a reference, stays as it is.

@@ -200,7 +200,9 @@ class DeltaStream(_Stream[Reader]):
         """Return an iterator over events: parts that begin, grow and stop, and whole calls.
 
         >>> with deltafold.stream(response) as stream:
-        ...     calls = [event.tool_call for event in stream.events() if event.kind == "tool_use"]
+        ...     calls = [
+        ...         event.tool_call for event in stream.events() if event.kind == "tool_use"
+        ...     ]
         """
         maker = self._event_maker()
         return (event for delta in self for event in maker.events(delta))

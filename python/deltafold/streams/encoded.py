@@ -344,7 +344,8 @@ def transcode_response(
 ) -> EncodedBody:
     """Transcode a whole response body, streamed or not, into a whole body of another protocol.
 
-    >>> transcode_response(body, "gemini", "openai-chat").json["choices"][0]["message"]["content"]
+    >>> completion = transcode_response(body, "gemini", "openai-chat").json
+    >>> completion["choices"][0]["message"]["content"]
 
     Args:
         body: the body, content encoding undone.

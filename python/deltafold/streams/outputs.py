@@ -60,7 +60,9 @@ _TYPES: Final[Mapping[str, type | tuple[type, ...]]] = {
 class Output(Generic[T, P]):
     """Type of a model's answer, for `output=` of `Model.stream` and `send_message`.
 
-    >>> answer = model.send_message_sync("A soup, please.", output=Output(Recipe, strict=False))
+    >>> answer = model.send_message_sync(
+    ...     "A soup, please.", output=Output(Recipe, strict=False)
+    ... )
 
     Args:
         kind: a pydantic model, a dataclass, a TypedDict, another type that pydantic validates, or

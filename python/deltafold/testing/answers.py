@@ -38,7 +38,9 @@ def answer(
 ) -> Recording:
     """Make the streamed answer of a model.
 
-    >>> server.queue(answer("openai-chat", "Let me ", "see.", ("c1", "tide", {"place": "Brest"})))
+    >>> server.queue(
+    ...     answer("openai-chat", "Let me ", "see.", ("c1", "tide", {"place": "Brest"}))
+    ... )
 
     Args:
         dialect: a dialect that can be written: "anthropic-messages", "openai-chat", "gemini", ...

@@ -48,7 +48,9 @@ Compact: TypeAlias = Callable[[list[Message]], str | Awaitable[str]]
 
 >>> def compact(messages):
 ...     return f"{len(messages)} messages about tides."
->>> result = ContextManager(compact).build_context(ContextInput(state, token_budget=1000))
+>>> result = ContextManager(compact).build_context(
+...     ContextInput(state, token_budget=1000)
+... )
 >>> result.compaction is None
 True
 """
@@ -92,7 +94,8 @@ class ContextUpdateResult:
     """Level of detail of each contextual entry.
 
     >>> entry = state.append_model_input(ModelInputEntry(content_sections=sections))
-    >>> update = ContextManager().build_context(ContextInput(state, token_budget=1000)).update
+    >>> context = ContextInput(state, token_budget=1000)
+    >>> update = ContextManager().build_context(context).update
     >>> update.levels, update.fits
     ((<LevelOfDetail.LIVE: 'live'>,), True)
 

@@ -150,7 +150,9 @@ class Route:
 class ProviderRouter:
     """Chooses the client by strategy.
 
-    >>> router = ProviderRouter({"plan": Route(claude, plan), "execute": Route(gpt, execute)})
+    >>> router = ProviderRouter(
+    ...     {"plan": Route(claude, plan), "execute": Route(gpt, execute)}
+    ... )
     >>> stream = router.call_model(router.request(context, tools, "plan"))
 
     Args:

@@ -471,7 +471,9 @@ class CompactionEntry(ContextualHistoryEntry):
     """A summary that models are shown instead of earlier entries.
 
     >>> entries = [ModelInputEntry.of_message(Message.user("Hello")) for _ in range(2)]
-    >>> summary = CompactionEntry(summary="Greetings.", covers=[entry.id for entry in entries])
+    >>> summary = CompactionEntry(
+    ...     summary="Greetings.", covers=[entry.id for entry in entries]
+    ... )
     >>> len(summary.covers)
     2
 

@@ -211,7 +211,8 @@ class ShownResults(_OfEntry[ToolResultsEntry]):
 class ShownSummary(_OfEntry[CompactionEntry]):
     r"""A summary, as an input to the model.
 
-    >>> ShownSummary(CompactionEntry(summary="Greetings.", covers=[])).content_sections[0].value
+    >>> summary = CompactionEntry(summary="Greetings.", covers=[])
+    >>> ShownSummary(summary).content_sections[0].value
     '# Summary of the earlier conversation\nGreetings.'
     """
 

@@ -160,7 +160,9 @@ class HistoryToolCallResult:
 class ToolCallResult:
     """Result of a call at one level of detail.
 
-    >>> result = ToolCallResult("tide", "call_1", ToolExecutionStatus.SUCCESS, [("", "17:42")])
+    >>> result = ToolCallResult(
+    ...     "tide", "call_1", ToolExecutionStatus.SUCCESS, [("", "17:42")]
+    ... )
     >>> result.result[0].value
     '17:42'
 

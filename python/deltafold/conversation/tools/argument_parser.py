@@ -56,7 +56,10 @@ class ToolArgumentParser:
     """The arguments of one call.
 
     >>> arguments = ToolArgumentParser(call)
-    >>> city, days = arguments.get_required("city", str), arguments.get_optional("days", int, 1)
+    >>> city, days = (
+    ...     arguments.get_required("city", str),
+    ...     arguments.get_optional("days", int, 1),
+    ... )
 
     Raises:
         ArgumentError: the arguments are no object, or the end of the answer forbids the call; the

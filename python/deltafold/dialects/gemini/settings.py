@@ -46,7 +46,9 @@ from deltafold.specs.tool_specs import ToolChoice
 class GeminiConfig(ModelConfig):
     """Settings of gemini.
 
-    >>> GeminiConfig(model_id="gemini-3.8-flash", thinking={"thinkingLevel": "low"}).thinking
+    >>> GeminiConfig(
+    ...     model_id="gemini-3.8-flash", thinking={"thinkingLevel": "low"}
+    ... ).thinking
     {'thinkingLevel': 'low'}
 
     Attributes:

@@ -34,7 +34,9 @@ from deltafold.dialects.settings_table import (
 class OpenAIResponsesConfig(ModelConfig):
     """Settings of openai-responses.
 
-    >>> config = OpenAIResponsesConfig(model_id="gpt-5.6-terra", reasoning={"effort": "low"})
+    >>> config = OpenAIResponsesConfig(
+    ...     model_id="gpt-5.6-terra", reasoning={"effort": "low"}
+    ... )
     >>> config.reasoning, config.store
     ({'effort': 'low'}, False)
 

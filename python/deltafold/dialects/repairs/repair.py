@@ -88,7 +88,9 @@ class RepairPolicy:
     """Treatment of parts that a provider would refuse.
 
     >>> messages = [Message.user("Hi"), Message.tool_result("call_1", "17:42")]
-    >>> repaired, report = repair(messages, "openai-chat", RepairPolicy(orphan_results="drop"))
+    >>> repaired, report = repair(
+    ...     messages, "openai-chat", RepairPolicy(orphan_results="drop")
+    ... )
     >>> len(repaired), report.codes
     (1, [<ProblemCode.ORPHAN_RESULT: 'orphan_result'>])
 

@@ -64,7 +64,8 @@ _OF_FRAMEWORK = frozenset(
 class ChatDeltafold(BaseChatModel):
     """A chat model of LangChain that any `deltafold.Model` answers.
 
-    >>> ChatDeltafold(client=deltafold.OpenAIChatModel({"model_id": "gpt-5.2"})).invoke("Hello")
+    >>> client = deltafold.OpenAIChatModel({"model_id": "gpt-5.2"})
+    >>> ChatDeltafold(client=client).invoke("Hello")
     >>> ChatDeltafold(model="google/gemini-3.8-flash", temperature=0).invoke("Hello")
 
     Attributes:

@@ -1,6 +1,8 @@
 """litellm: models of deltafold as a provider of litellm.
 
->>> litellm.custom_provider_map = [{"provider": "deltafold", "custom_handler": DeltafoldLLM()}]
+>>> litellm.custom_provider_map = [
+...     {"provider": "deltafold", "custom_handler": DeltafoldLLM()}
+... ]
 >>> litellm.completion("deltafold/anthropic/claude-opus-4-8", messages, stream=True)
 
 In: any deltafold model, by the name of its vendor.  Out: a `CustomLLM`.

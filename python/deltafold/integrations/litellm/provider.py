@@ -27,7 +27,9 @@ Prepared: TypeAlias = tuple[Model[Any], list[Message], dict[str, Any]]
 class DeltafoldLLM(CustomLLM):
     """A provider of litellm whose models are those of deltafold.
 
-    >>> litellm.custom_provider_map = [{"provider": "deltafold", "custom_handler": DeltafoldLLM()}]
+    >>> litellm.custom_provider_map = [
+    ...     {"provider": "deltafold", "custom_handler": DeltafoldLLM()}
+    ... ]
 
     Args:
         models: models by the names that follow the name of the provider.

@@ -1,7 +1,11 @@
 """openai-agents: models of deltafold as models of the Agents SDK.
 
->>> agent = Agent(name="Tides", model=DeltafoldAgentsModel(deltafold.GeminiModel(config)))
->>> await Runner.run(agent, "Hello", run_config=RunConfig(model_provider=DeltafoldProvider()))
+>>> agent = Agent(
+...     name="Tides", model=DeltafoldAgentsModel(deltafold.GeminiModel(config))
+... )
+>>> await Runner.run(
+...     agent, "Hello", run_config=RunConfig(model_provider=DeltafoldProvider())
+... )
 
 In: any `deltafold.Model`.  Out: a `Model` and a `ModelProvider` of the SDK.
 

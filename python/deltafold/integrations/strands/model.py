@@ -34,7 +34,9 @@ T = TypeVar("T", bound=BaseModel)
 class DeltafoldStrandsModel(StrandsModel):
     """A model of strands that any `deltafold.Model` answers.
 
-    >>> strands.Agent(DeltafoldStrandsModel(deltafold.GeminiModel(config)), tools=[high_tide])
+    >>> strands.Agent(
+    ...     DeltafoldStrandsModel(deltafold.GeminiModel(config)), tools=[high_tide]
+    ... )
 
     Args:
         model: the model of deltafold, of any dialect, whose configuration has the settings; or

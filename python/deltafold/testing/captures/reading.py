@@ -83,7 +83,9 @@ def read_capture(
     recordings, and archives (tar) of them, each also compressed by gzip, zstd or brotli.
 
     >>> for captured in deltafold.read_capture("recording.sse.gz"):
-    ...     message = deltafold.fold(captured.body, captured.dialect, status=captured.status)
+    ...     message = deltafold.fold(
+    ...         captured.body, captured.dialect, status=captured.status
+    ...     )
 
     Args:
         source: the path of the file, or its bytes.

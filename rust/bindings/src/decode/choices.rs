@@ -51,7 +51,8 @@ use crate::support::try_lock::TryLock;
 ///
 /// Example:
 ///     >>> decoder = Decoder("openai-chat", choice="all", run_id="r1")
-///     >>> batches = decoder.feed(b'data: {"choices":[{"index":1,"delta":{"content":"Hi"}}]}\n\n')
+///     >>> event = b'data: {"choices":[{"index":1,"delta":{"content":"Hi"}}]}\n\n'
+///     >>> batches = decoder.feed(event)
 ///     >>> {choice: batch.text for choice, batch in batches.items()}
 ///     {1: 'Hi'}
 #[pyclass(frozen, module = "deltafold._core")]

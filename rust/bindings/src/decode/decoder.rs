@@ -55,7 +55,8 @@ use crate::support::try_lock::TryLock;
 ///
 /// Example:
 ///     >>> decoder = Decoder("openai-chat", run_id="r1")
-///     >>> batch = decoder.feed(b'data: {"choices":[{"delta":{"content":"Hi"}}]}\n\ndata: [DONE]\n\n')
+///     >>> event = b'data: {"choices":[{"delta":{"content":"Hi"}}]}\n\n'
+///     >>> batch = decoder.feed(event + b"data: [DONE]\n\n")
 ///     >>> batch.text, decoder.finished
 ///     ('Hi', True)
 #[pyclass(frozen, module = "deltafold._core")]

@@ -18,7 +18,8 @@ use crate::support::clock::{self, Timestamp};
 /// Deltas of one feed, oldest first: a sequence that builds its `MessageDelta` objects on access.
 ///
 /// Example:
-///     >>> batch = Decoder("openai-chat").feed(b'data: {"choices":[{"delta":{"content":"Hi"}}]}\n\n')
+///     >>> event = b'data: {"choices":[{"delta":{"content":"Hi"}}]}\n\n'
+///     >>> batch = Decoder("openai-chat").feed(event)
 ///     >>> len(batch), batch[-1].text
 ///     (2, 'Hi')
 #[pyclass(frozen, module = "deltafold._core", sequence)]

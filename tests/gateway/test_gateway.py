@@ -344,7 +344,7 @@ def test_a_file_gives_the_timeouts_of_a_model(tmp_path: Path) -> None:
         ("max_connections = 0", "max_connections must be at least 1"),
         ('ends_without_reason = "yes"', "ends_without_reason: Input should be a valid boolean"),
         ("timeouts = 3", "timeouts: Input should be"),
-        ("timeouts = { idel = 3 }", "timeouts: there is no limit idel; did you mean 'idle'?"),
+        ("timeouts = { idles = 3 }", "timeouts: there is no limit idles; did you mean 'idle'?"),
         ("timeouts = { idle = 0 }", "idle must be above 0"),
         ('timeouts = { idle = "x" }', "timeouts: idle: Input should be a valid number"),
         ('client = "x"', "client: a file cannot give it, only a program"),

@@ -24,14 +24,17 @@ def _refused(_: object) -> Never:
 
 
 def _known(limits: object) -> object:
-    given = cast("Mapping[str, object]", limits) if isinstance(limits, Mapping) else ()
-    unknown = [name for name in given if name not in _LIMITS]
+    unknown = [name for name in _members(limits) if name not in _LIMITS]
     if unknown:
         hint = did_you_mean(unknown[0], _LIMITS) or f"; there are {', '.join(_LIMITS)}"
         raise PydanticCustomError(
             "unknown_limit", "there is no limit {name}{hint}", {"name": unknown[0], "hint": hint}
         )
     return limits
+
+
+def _members(limits: object) -> Mapping[str, object]:
+    return cast("Mapping[str, object]", limits) if isinstance(limits, Mapping) else {}
 
 
 _OfAProgram = Annotated[None, BeforeValidator(_refused)]

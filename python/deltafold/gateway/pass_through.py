@@ -17,6 +17,7 @@ from typing import Final
 
 from deltafold._core import Decoder
 from deltafold.contract.kinds import DeltaKind, json_object
+from deltafold.contract.names import RequestProtocol
 from deltafold.gateway.client_requests import ClientRequest
 from deltafold.gateway.origins import is_at_home
 from deltafold.gateway.protocols import protocol_of
@@ -49,7 +50,7 @@ def can_pass(asked: ClientRequest, upstream: Upstream) -> bool:
 def passed_bytes(asked: ClientRequest) -> "PassedBytes":
     """Return what hands the bytes of an upstream on to a client."""
     wants_usage = asked.options.get("include_usage", True)
-    return PassedBytes(asked.target, bytes if wants_usage else without_usage)
+    return PassedBytes(asked.protocol, bytes if wants_usage else without_usage)
 
 
 def is_event_stream(response: ResponseInfo | None) -> bool:
@@ -85,9 +86,9 @@ class PassedBytes:
         "held_at",
     )
 
-    def __init__(self, protocol: str, shown: Callable[[bytes], bytes] = bytes) -> None:
+    def __init__(self, protocol: RequestProtocol, shown: Callable[[bytes], bytes] = bytes) -> None:
         self.held_at: int | None = None
-        self._protocol = protocol
+        self._protocol: RequestProtocol = protocol
         self._closing = protocol_of(protocol).closing
         self._shown = shown
         self._whole: list[bytes] = []
@@ -154,7 +155,8 @@ class PassedBytes:
             end = _END.search(data, kept)
             event = data[kept : len(data) if end is None else end.end()]
             is_over = self._behind.finished
-            if is_over or any(delta.kind not in BEFORE_CONTENT for delta in self._behind.feed(event)):
+            told = {delta.kind for delta in self._behind.feed(event)}
+            if is_over or told - BEFORE_CONTENT:
                 self._is_over = True
                 self._part = []
                 break

@@ -318,7 +318,7 @@ class StreamedResponse(Response):
         await self._send({"type": "http.response.start", "status": status, "headers": raw})
 
     def _events(self, _read: object = None) -> bytes:
-        """Return the whole events that arrived; the deltas of the read that brought them are unused."""
+        """Return the whole events that arrived; the deltas of their read are unused."""
         passed = self._passed
         if passed is None:
             return b""

@@ -26,9 +26,9 @@ from urllib.parse import urljoin, urlsplit
 from deltafold.contract.exceptions import MisuseError
 from deltafold.transports.drain import adrain, drain
 from deltafold.transports.packages import (
-    EXTRAS,
     MAX_CONNECTIONS,
     MAX_IDLE_CONNECTIONS,
+    check_transport,
     import_package,
 )
 from deltafold.transports.requests import HttpRequest

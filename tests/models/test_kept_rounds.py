@@ -24,7 +24,7 @@ from any_name import AnyName
 from deltafold import ImagePart, Message, MisuseError, ModelError, TextPart
 from deltafold.dialects import message_rows
 from deltafold.message.messages import Meta, Role, ToolCallPart
-from deltafold.models import base, kept_rounds, outlined
+from deltafold.models import kept_rounds, outlined
 from deltafold.models.kept_rounds import KeptRounds
 from samples import sampled
 
@@ -83,7 +83,7 @@ def rules_alone() -> Generator[None]:
         return None
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(base, "written_alike", none)
+        patch.setattr(outlined, "written_alike", none)
         yield
 
 

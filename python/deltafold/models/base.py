@@ -36,12 +36,13 @@ from deltafold.models.call_inputs import (
     ToolChoiceLike,
     conversation_of,
     examined,
+    may_repeat,
     metadata_of,
     schemas_of,
     tools_of,
 )
 from deltafold.models.clients import Clients
-from deltafold.models.defaults import fields_for, vendor_speaking
+from deltafold.models.defaults import fields_for, fields_of, vendor_speaking
 from deltafold.models.every_choice import EndedChoice, every_choice
 from deltafold.models.fallback import Fallback, Further, On, moves_by
 from deltafold.models.hooks import Hooks
@@ -49,7 +50,6 @@ from deltafold.models.info import ModelInfo, info_of
 from deltafold.models.json_body import encoded, refuse_no_json
 from deltafold.models.model_streams import Streaming
 from deltafold.models.observer import CURRENT
-from deltafold.models.outlined import written_alike
 from deltafold.models.prepared import Prepared, WrittenCall, asks_for_logprobs, renamed
 from deltafold.streams.delta_streams import AsyncDeltaStream, DeltaStream
 from deltafold.streams.output_streams import AsyncOutputStream, OutputStream
@@ -143,7 +143,7 @@ class Model(Streaming, Generic[ConfigT]):
         self._vendor = vendor_speaking(vendor or self.row.author, self.dialect)
         # Path of the endpoint below the vendor's address, "" if it depends on the model.
         self._fixed_path = self._vendor.paths.get(self.dialect) or self.row.path
-        given = _fields_of(config)
+        given = fields_of(config)
         if cache_config is not None:
             given["cache_config"] = cache_config
         defaults = fields_for(self._vendor, self._config_class)
@@ -380,9 +380,12 @@ class Model(Streaming, Generic[ConfigT]):
         await self.aclose()
 
     def _prepare(self, kind: ClientKind, arguments: CallArguments) -> Prepared:
-        written = written_alike(arguments, self._config, self.row, self._written)
-        if written is None:
-            written = self._written(arguments)
+        written = None
+        if may_repeat(arguments.messages):  # others do without the module
+            from deltafold.models.outlined import written_alike  # noqa: PLC0415 - as said
+
+            written = written_alike(arguments, self._config, self.row, self._written)
+        written = written or self._written(arguments)
         prepared = self._prepared(
             kind, written, arguments.invocation_state, arguments.request_metadata
         )
@@ -589,11 +592,3 @@ class Model(Streaming, Generic[ConfigT]):
         if tool_choice is not None:
             fields["tool_choice"] = tool_choice
         return self._check_config(fields)
-
-
-def _fields_of(config: object) -> dict[str, object]:
-    if isinstance(config, ModelConfig):
-        return config.fields_set()
-    if isinstance(config, Mapping):
-        return dict(cast("Mapping[str, object]", config))
-    raise TypeError(f"config must be a ModelConfig or a mapping, not {type(config).__name__}")

@@ -79,6 +79,9 @@ MessageLike: TypeAlias = (
 Messages: TypeAlias = "MessageLike | Sequence[MessageLike]"
 Placed: TypeAlias = "Sequence[tuple[int, object]]"
 
+FEWEST: Final = 24
+"""Messages of a call below which a sample of its history would not be much shorter."""
+
 
 class HasSpec(Protocol):
     """A tool with a specification, such as `deltafold.conversation.Tool`."""
@@ -183,6 +186,16 @@ class CallFacts:
 
 Telemetry: TypeAlias = Callable[[CallFacts], Observer | None]
 """Receives the facts of a call at its beginning, and returns the observer of its end."""
+
+
+def may_repeat(messages: Messages) -> bool:
+    """Return whether a history may be rendered with a stencil (`outlined.py`).
+
+    It is long, or it is a sequence of our own, whose outline is known.
+    """
+    if isinstance(messages, list | tuple):
+        return len(messages) >= FEWEST
+    return isinstance(messages, Sequence) and not isinstance(messages, str)
 
 
 def conversation_of(

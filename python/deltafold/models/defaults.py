@@ -9,8 +9,8 @@ Source: the table of models (`model_table.py`).
 """
 
 import re
-from collections.abc import Collection
-from typing import Final
+from collections.abc import Collection, Mapping
+from typing import Final, cast
 
 from deltafold.contract.exceptions import MisuseError
 from deltafold.dialects import DIALECTS
@@ -125,3 +125,16 @@ def _takes_tools(known: KnownModel | None, dialect: str, effort: str | None) -> 
     if condition == "unless_effort":
         return effort in {None, "none"}
     return effort == "none" if condition == "effort_none" else condition != "never"
+
+
+def fields_of(config: object) -> dict[str, object]:
+    """Return the settings that are given with a Model, by name.
+
+    Raises:
+        TypeError: they are neither a configuration nor a mapping.
+    """
+    if isinstance(config, ModelConfig):
+        return config.fields_set()
+    if isinstance(config, Mapping):
+        return dict(cast("Mapping[str, object]", config))
+    raise TypeError(f"config must be a ModelConfig or a mapping, not {type(config).__name__}")

@@ -10,6 +10,7 @@ stored response, is never named to another one. Each move is a warning of the me
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any, Final, Protocol, TypeAlias
 
 from deltafold.contract.exceptions import MisuseError
@@ -70,7 +71,11 @@ _HELD: Final = ("previous_response_id", "conversation", "cached_content")
 _OF_ONE_MODEL: Final = frozenset({"model_id", "known_as"})
 _OF_ONE_PROVIDER: Final = frozenset({"extra_body", "extra_headers", "extra_query"})
 
-_SOME_TEXT: Final = Message(role=Role.ASSISTANT, parts=[TextPart(text="…")])
+
+@cache
+def _some_text() -> Message:
+    """Return an answer that broke off. The first message of a process takes 10 ms to make."""
+    return Message(role=Role.ASSISTANT, parts=[TextPart(text="…")])
 
 
 def moves_by(on: On | None) -> Callable[[ModelError], bool]:
@@ -169,7 +174,7 @@ class Course:
             self._arguments = replace(asked, messages=[*asked.messages])
         self._left = [*self._fallback.further]
         self.continues = asked.output is None and any(
-            one.model.can_continue(_SOME_TEXT) for one in self._left
+            one.model.can_continue(_some_text()) for one in self._left
         )
 
     def after(self, core: StreamCore) -> Prepared | None:

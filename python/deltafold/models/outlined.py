@@ -18,7 +18,7 @@ from deltafold.dialects import Dialect, message_rows
 from deltafold.dialects.settings import ModelConfig
 from deltafold.dialects.stencils import OutlinedMessages, Ruled, Stencils, Translated
 from deltafold.message.messages import Message, Role
-from deltafold.models.call_inputs import CallArguments, Messages, conversation_of
+from deltafold.models.call_inputs import FEWEST, CallArguments, Messages, conversation_of
 from deltafold.models.json_body import encoded
 from deltafold.models.kept_rounds import KeptRounds, Learned
 from deltafold.models.prepared import WrittenCall
@@ -28,9 +28,6 @@ STENCILS: Final = Stencils[WrittenCall]()
 
 ROUNDS: Final = KeptRounds()
 """Rendered rounds of the conversations whose messages are alive."""
-
-_FEWEST: Final = 24
-"""Messages of a call below which its sample would not be much shorter."""
 
 
 class _Same:
@@ -135,7 +132,7 @@ def _may_have_rounds(messages: Messages) -> TypeGuard[Sequence[Message]]:
     Objects of another form become new messages in each call, so that no rounds of them are kept. A
     renderer treats an answer at the end in its own way.
     """
-    if not isinstance(messages, list | tuple) or len(messages) < _FEWEST:
+    if not isinstance(messages, list | tuple) or len(messages) < FEWEST:
         return False
     last = messages[-1]
     return isinstance(last, Message) and last.role is not Role.ASSISTANT

@@ -338,7 +338,7 @@ def test_a_file_gives_the_timeouts_of_a_model(tmp_path: Path) -> None:
         ("api_key = true", "api_key: Input should be a valid string"),
         ("specification = 3", "specification: Input should be a valid string"),
         ("transport = 3", "transport: Input should be a valid string"),
-        ('transport = "htpx"', "transport: 'htpx' is not known; known are httpx, httpx2, aiohttp"),
+        ('transport = "htpx"', "transport: 'htpx' is not known; known: httpx, httpx2, aiohttp"),
         ('resend_lost = "no"', "resend_lost: Input should be a valid boolean"),
         ('max_connections = "5"', "max_connections: Input should be a valid integer"),
         ("max_connections = 0", "max_connections must be at least 1"),

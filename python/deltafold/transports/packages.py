@@ -44,7 +44,7 @@ def check_transport(name: object) -> None:
         MisuseError: it is another; the error names those that there are.
     """
     if name not in EXTRAS:
-        raise MisuseError(f"transport: {name!r} is not known; known are {', '.join(EXTRAS)}")
+        raise MisuseError(f"transport: {name!r} is not known; known: {', '.join(EXTRAS)}")
 
 
 def import_package(package: str) -> Any:  # noqa: ANN401 - a module whose types are not installed everywhere

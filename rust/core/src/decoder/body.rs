@@ -139,7 +139,7 @@ impl Decoder {
     ///
     /// Line ends may follow that belong to the event.
     pub fn ended_at(&self) -> Option<u64> {
-        self.ended_at.0
+        self.ended_at.bytes()
     }
 
     /// Return the number of bytes up to the end of the event whose error a body of server-sent events holds until its end.
@@ -147,8 +147,8 @@ impl Decoder {
     /// Line ends may follow that belong to the event.  Content behind it gives no delta.
     pub fn held_at(&self) -> Option<u64> {
         match &self.body {
-            Body::Framed(framer) => framer.held_at(),
-            _ => self.held_at.0,
+            Body::Framed(framer) => framer.held_at().bytes(),
+            _ => self.held_at.bytes(),
         }
     }
 
@@ -354,8 +354,8 @@ impl Decoder {
     fn forget_the_end(&mut self) {
         if self.finished() {
             if let Body::Framed(framer) = &self.body {
-                self.ended_at = Place(framer.stopped_at());
-                self.held_at = Place(framer.held_at());
+                self.ended_at = framer.stopped_at();
+                self.held_at = framer.held_at();
             }
             self.body = Body::Unknown(BodySniffer::default());
             self.core.drop_bare_json();

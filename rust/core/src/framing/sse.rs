@@ -10,6 +10,7 @@
 //! - The field `error` of old llama.cpp servers is an event with the name `error`.
 //! - Lines with unknown fields are passed on as strays, because they may be bare JSON.
 
+use std::num::NonZeroU64;
 use std::ops::ControlFlow;
 
 use super::{Frame, Receiver};
@@ -40,7 +41,19 @@ pub struct Sse {
 ///
 /// It is no part of the state: a CR ends a line at once, so that the LF behind it counts only where both came together.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Place(pub Option<u64>);
+pub struct Place(Option<NonZeroU64>);
+
+impl Place {
+    /// Build the place behind so many bytes.
+    pub fn behind(bytes: u64) -> Self {
+        Self(NonZeroU64::new(bytes))
+    }
+
+    /// Return the number of bytes before the place; `None` if there is no place.
+    pub fn bytes(self) -> Option<u64> {
+        self.0.map(NonZeroU64::get)
+    }
+}
 
 impl PartialEq for Place {
     fn eq(&self, _: &Self) -> bool {
@@ -67,9 +80,8 @@ impl Sse {
         let start = self.fed;
         self.fed = start.saturating_add(bytes.len() as u64);
         let flow = self.read(bytes, start, &mut at, &mut sink);
-        self.note_held(&sink, start, at);
         if flow.is_break() {
-            self.stopped_at = Place(Some(start.saturating_add(at as u64)));
+            self.stopped_at = Place::behind(start.saturating_add(at as u64));
         }
         flow
     }
@@ -79,19 +91,19 @@ impl Sse {
     fn note_held(&mut self, sink: &impl Receiver, start: u64, at: usize) -> bool {
         let begins = self.held_at.0.is_none() && sink.holds_an_error();
         if begins {
-            self.held_at = Place(Some(start.saturating_add(at as u64)));
+            self.held_at = Place::behind(start.saturating_add(at as u64));
         }
         begins
     }
 
-    /// Return the number of bytes up to the end of the event at which the sink broke.
-    pub fn stopped_at(&self) -> Option<u64> {
-        self.stopped_at.0
+    /// Return the place behind the event at which the sink broke.
+    pub fn stopped_at(&self) -> Place {
+        self.stopped_at
     }
 
-    /// Return the number of bytes up to the end of the first event that brought an error which is held.
-    pub fn held_at(&self) -> Option<u64> {
-        self.held_at.0
+    /// Return the place behind the first event that brought an error which is held.
+    pub fn held_at(&self) -> Place {
+        self.held_at
     }
 
     fn read<'a>(
@@ -104,21 +116,23 @@ impl Sse {
         // The data of the current event, while it is one line of this feed.
         let mut whole: &'a [u8] = &[];
         while let Some(mut rest) = bytes.get(*at..).filter(|rest| !rest.is_empty()) {
-            self.note_held(sink, start, *at);
             if std::mem::take(&mut self.skip_lf) && rest.first() == Some(&b'\n') {
                 *at += 1;
                 continue;
             }
             if self.between_events() {
                 match sink.unframed(rest) {
-                    ControlFlow::Continue(taken) => *at += taken,
+                    ControlFlow::Continue(0) => {}
+                    ControlFlow::Continue(taken) => {
+                        *at += taken;
+                        if self.note_held(sink, start, *at) {
+                            continue; // the receiver has not seen the bytes that follow
+                        }
+                    }
                     ControlFlow::Break(taken) => {
                         *at += taken;
                         return ControlFlow::Break(());
                     }
-                }
-                if self.note_held(sink, start, *at) {
-                    continue; // the receiver has not seen the bytes that follow
                 }
                 rest = bytes.get(*at..).unwrap_or_default();
                 // Blank lines between events are ignored, in any number.
@@ -136,6 +150,7 @@ impl Sse {
                     let wire = rest.get(..event.bytes).unwrap_or_default();
                     *at += event.bytes;
                     sink.frame(Frame::Event { name, data, offset, closed: true, wire })?;
+                    self.note_held(sink, start, *at);
                     continue;
                 }
                 if rest.is_empty() {
@@ -174,6 +189,9 @@ impl Sse {
                 self.line = held;
                 self.line.clear();
                 self.line_offset = 0;
+            }
+            if line.is_empty() {
+                self.note_held(sink, start, *at);
             }
         }
         self.keep(&mut whole);

@@ -5,9 +5,8 @@ In: the chunks of the upstream.  Out: whole events, byte for byte.
 Laws: nothing is changed, except that a Chat client which did not ask for usage gets no record of
 it: the Model asks for all clients. An event leaves when its last byte has arrived, and one that is
 never finished does not leave. Nothing leaves that the decoder does not read: no event that it
-cannot read, nothing behind the end of the stream, and no content and no success behind an error
-that it holds until then. A stream that has all of its content, but not the event after it, is given
-that. Each byte is searched once.
+cannot read, and nothing behind the end of the stream. A stream that has all of its content, but not
+the event after it, is given that. Each byte is searched once.
 """
 
 import json
@@ -15,9 +14,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from deltafold._core import Decoder
-from deltafold.contract.kinds import DeltaKind, json_object
-from deltafold.contract.names import RequestProtocol
+from deltafold.contract.kinds import json_object
 from deltafold.gateway.client_requests import ClientRequest
 from deltafold.gateway.origins import is_at_home
 from deltafold.gateway.protocols import protocol_of
@@ -28,11 +25,6 @@ from deltafold.transports.response_info import ResponseInfo
 # Source: "event stream interpretation" of the HTML standard.
 _ENDS: Final = (b"\n\n", b"\r\n\r\n", b"\r\r")
 _OVERLAP: Final = 3
-_END: Final = re.compile(rb"\n\n|\r\n\r\n|\r\r")
-_COMMENTS: Final = re.compile(rb"(?:\s|:[^\r\n]*[\r\n])*")
-
-BEFORE_CONTENT: Final = {DeltaKind.START, DeltaKind.USAGE, DeltaKind.ERROR}
-"""Deltas of an answer without content."""
 
 KEEP_ALIVE: Final = b": keep-alive\n\n"
 """A comment, which every reader of server-sent events skips."""
@@ -50,7 +42,7 @@ def can_pass(asked: ClientRequest, upstream: Upstream) -> bool:
 def passed_bytes(asked: ClientRequest) -> "PassedBytes":
     """Return what hands the bytes of an upstream on to a client."""
     wants_usage = asked.options.get("include_usage", True)
-    return PassedBytes(asked.protocol, bytes if wants_usage else without_usage)
+    return PassedBytes(asked.target, bytes if wants_usage else without_usage)
 
 
 def is_event_stream(response: ResponseInfo | None) -> bool:
@@ -66,29 +58,11 @@ class PassedBytes:
     Args:
         protocol: the protocol of the client.
         shown: returns what the client reads of whole events; `bytes` is all of them.
-
-    Attributes:
-        held_at: bytes of the body up to the end of the event whose error the decoder holds until
-            the end of the stream; None without one.
     """
 
-    __slots__ = (
-        "_before",
-        "_behind",
-        "_closing",
-        "_is_over",
-        "_last",
-        "_part",
-        "_protocol",
-        "_shown",
-        "_taken",
-        "_whole",
-        "held_at",
-    )
+    __slots__ = ("_before", "_closing", "_is_over", "_last", "_part", "_shown", "_taken", "_whole")
 
-    def __init__(self, protocol: RequestProtocol, shown: Callable[[bytes], bytes] = bytes) -> None:
-        self.held_at: int | None = None
-        self._protocol: RequestProtocol = protocol
+    def __init__(self, protocol: str, shown: Callable[[bytes], bytes] = bytes) -> None:
         self._closing = protocol_of(protocol).closing
         self._shown = shown
         self._whole: list[bytes] = []
@@ -96,14 +70,12 @@ class PassedBytes:
         self._last = self._before = b""
         self._taken = 0
         self._is_over = False
-        self._behind: Decoder | None = None
 
     @property
     def is_json(self) -> bool:
-        """Whether the body is JSON: a whole answer that is called a stream of events."""
+        """Whether the body begins as JSON: a whole answer that is called a stream of events."""
         waiting = b"".join((*self._whole, *self._part))
-        comments = _COMMENTS.match(waiting)  # signs of life that a proxy writes before it
-        return waiting.startswith((b"{", b"["), comments.end() if comments else 0)
+        return waiting.lstrip().startswith((b"{", b"["))
 
     def add(self, chunk: bytes) -> None:
         """Take a chunk of the upstream."""
@@ -126,8 +98,8 @@ class PassedBytes:
             self._part.append(chunk)
         self._before = seen[-_OVERLAP:] if self._part else b""
 
-    def take(self) -> bytes:
-        """Return the events that are whole."""
+    def take(self, _read: object = None) -> bytes:
+        """Return the events that are whole; the deltas of the read that brought them are unused."""
         return self._shown(self._events())
 
     def _events(self) -> bytes:
@@ -135,33 +107,12 @@ class PassedBytes:
         if not whole:
             return b""
         if len(whole) == 1:
-            data = whole.pop()
+            self._last = whole.pop()
         else:
-            data = b"".join(whole)
+            self._last = b"".join(whole)
             whole.clear()
-        self._taken += len(data)
-        if self.held_at is not None:
-            data = self._without_content(data, self.held_at)
-        self._last = b"" if self._is_over else data
-        return data
-
-    def _without_content(self, data: bytes, held_at: int) -> bytes:
-        """Return events up to the first that tells content or success behind a held error."""
-        kept = 0
-        if self._behind is None:
-            kept = _behind_line_ends(data, max(0, held_at - self._taken + len(data)))
-            self._behind = Decoder(self._protocol)
-        while kept < len(data):
-            end = _END.search(data, kept)
-            event = data[kept : len(data) if end is None else end.end()]
-            is_over = self._behind.finished
-            told = {delta.kind for delta in self._behind.feed(event)}
-            if is_over or told - BEFORE_CONTENT:
-                self._is_over = True
-                self._part = []
-                break
-            kept += len(event)
-        return data[:kept]
+        self._taken += len(self._last)
+        return self._last
 
     def take_until(self, end: int | None, *, without_last: bool = False) -> bytes:
         """Return the events up to the one that ended the stream; what follows it never leaves.
@@ -179,8 +130,10 @@ class PassedBytes:
         stop = max(0, end - before)
         # An error without the form of an event is in no event that is whole.
         has_end = stop <= len(data)
-        data = data[: _behind_line_ends(data, stop)]
-        if without_last and has_end:
+        while data[stop : stop + 1] in {b"\r", b"\n"}:  # of the empty line behind the event
+            stop += 1
+        data = data[:stop]
+        if without_last:
             marks = _ENDS if b"\r" in data else _ENDS[:1]
             body = data.rstrip(b"\r\n")
             data = data[
@@ -202,11 +155,12 @@ class PassedBytes:
         return self._shown(self._rest())
 
     def _rest(self) -> bytes:
+        data = self._events()
         rest = b"".join(self._part)
         if _is_event(rest):
             self._part = []
-            self._whole.append(rest + b"\n\n")
-        return self._events()
+            self._last = data = data + rest + b"\n\n"
+        return data
 
     @property
     def ends_with_event(self) -> bool:
@@ -283,13 +237,6 @@ def _event_without_usage(lines: list[bytes]) -> list[bytes]:
     first = lines.index(fields[0])
     others = [line for line in lines[first:] if not line.startswith(b"data:")]
     return [*lines[:first], b"data: " + data + end, *others]
-
-
-def _behind_line_ends(data: bytes, end: int) -> int:
-    """Return the place behind the empty line that ends an event."""
-    while data[end : end + 1] in {b"\r", b"\n"}:
-        end += 1
-    return end
 
 
 def _is_event(rest: bytes) -> bool:

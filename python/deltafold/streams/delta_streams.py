@@ -128,16 +128,6 @@ class _Stream(Shown, Generic[ReaderT]):
         return self._core.decoder.ended_at
 
     @property
-    def held_at(self) -> int | None:
-        """Bytes of the body up to the end of the event whose error is held.
-
-        Such an error ends the stream later, and no content follows it. None without one. Line ends
-        that belong to the event may follow.
-        Source: docs/protocols/decoding.md#g17.
-        """
-        return self._core.decoder.held_at
-
-    @property
     def error(self) -> ModelError | None:
         """Error that ended the stream; None while it runs and after success."""
         return self._core.error()

@@ -26,9 +26,6 @@ pub trait Sinks {
     /// Return true after the terminal of every answer.
     fn ended(&self) -> bool;
 
-    /// Return true while an error of the first answer waits for the end of the stream.
-    fn holds_an_error(&self) -> bool;
-
     /// End a frame, for every answer.
     fn end_frame(&mut self);
 
@@ -54,11 +51,6 @@ impl Sinks for DeltaSink<'_> {
     #[inline]
     fn ended(&self) -> bool {
         self.below.ended()
-    }
-
-    #[inline]
-    fn holds_an_error(&self) -> bool {
-        self.below.holds_an_error()
     }
 
     #[inline]

@@ -359,13 +359,6 @@ impl Decoder {
         Ok(errors::lock(py, &self.core, "decoder")?.ended_at())
     }
 
-    /// Number of bytes of the body up to the end of the event whose error is held until the end of the stream; None without
-    /// one.
-    #[getter]
-    fn held_at(&self, py: Python<'_>) -> PyResult<Option<u64>> {
-        Ok(errors::lock(py, &self.core, "decoder")?.held_at())
-    }
-
     /// Set the status and the headers of the response, which arrive after the request.
     ///
     /// Raises:

@@ -189,12 +189,6 @@ impl Answers {
         }
     }
 
-    /// Return true while an error of the first answer waits for the end of the stream.
-    #[inline]
-    pub(super) fn hold_an_error(&self) -> bool {
-        self.first.emitter.holds_an_error()
-    }
-
     /// Return the sequence number of the last delta of the first answer.
     pub(super) fn last_seq(&self) -> u64 {
         self.first.emitter.last_seq()
@@ -332,11 +326,6 @@ impl<O: Outputs> Sinks for JoinedAnswers<'_, O> {
     #[inline]
     fn ended(&self) -> bool {
         self.answers.have_ended()
-    }
-
-    #[inline]
-    fn holds_an_error(&self) -> bool {
-        self.answers.hold_an_error()
     }
 
     #[inline]

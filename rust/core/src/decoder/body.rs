@@ -16,7 +16,7 @@ use crate::detect::Detector;
 use crate::dialect::{self, Dialect, REGISTRY, Shapes, State};
 use crate::emit::StreamOptions;
 use crate::framing::sniff::{BodyKind, BodySniffer, PAGE_BYTES};
-use crate::framing::{Frame, Framer, Framing, Place, Receiver};
+use crate::framing::{Frame, Framer, Framing, Receiver};
 use crate::limits::Limits;
 use crate::markup::Wanted;
 use crate::provider_error::{BODY_BYTES, Response};
@@ -33,8 +33,19 @@ pub struct Decoder {
     /// Boxed, so that a decoder is cheap to move.
     core: Box<Core>,
     fed_anything: bool,
-    ended_at: Place,
-    held_at: Place,
+    ended_at: End,
+}
+
+/// The end of the event with the terminal, in bytes of the body.
+///
+/// It is no part of the state: a CR ends a line at once, so that the LF behind it counts only where both came together.
+#[derive(Clone, Copy, Debug, Default)]
+struct End(Option<u64>);
+
+impl PartialEq for End {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 /// The kind of the body, as far as it is known.
@@ -92,8 +103,7 @@ impl Decoder {
             shapes: options.shapes.clone(),
             core: Box::new(core(options, state)),
             fed_anything: false,
-            ended_at: Place::default(),
-            held_at: Place::default(),
+            ended_at: End::default(),
         })
     }
 
@@ -139,17 +149,7 @@ impl Decoder {
     ///
     /// Line ends may follow that belong to the event.
     pub fn ended_at(&self) -> Option<u64> {
-        self.ended_at.bytes()
-    }
-
-    /// Return the number of bytes up to the end of the event whose error a body of server-sent events holds until its end.
-    ///
-    /// Line ends may follow that belong to the event.  Content behind it gives no delta.
-    pub fn held_at(&self) -> Option<u64> {
-        match &self.body {
-            Body::Framed(framer) => framer.held_at().bytes(),
-            _ => self.held_at.bytes(),
-        }
+        self.ended_at.0
     }
 
     /// Return the sequence number of the last delta.
@@ -354,8 +354,7 @@ impl Decoder {
     fn forget_the_end(&mut self) {
         if self.finished() {
             if let Body::Framed(framer) = &self.body {
-                self.ended_at = framer.stopped_at();
-                self.held_at = framer.held_at();
+                self.ended_at = End(framer.stopped_at());
             }
             self.body = Body::Unknown(BodySniffer::default());
             self.core.drop_bare_json();

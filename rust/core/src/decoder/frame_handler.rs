@@ -58,11 +58,6 @@ impl<O: Outputs> Receiver for FrameHandler<'_, O> {
     }
 
     #[inline]
-    fn holds_an_error(&self) -> bool {
-        self.core.holds_an_error()
-    }
-
-    #[inline]
     fn unframed(&mut self, bytes: &[u8]) -> ControlFlow<usize, usize> {
         if self.core.options().provider_raw {
             return ControlFlow::Continue(0);

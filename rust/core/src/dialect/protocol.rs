@@ -189,11 +189,7 @@ impl<P: Protocol> ProtocolDriver<P> {
         let Self { first, others, templates } = self;
         let max_bytes = sinks.options().limits.event_bytes;
         let mut taken = 0;
-        // Where an error begins to be held, the framer notes the end of the last event that is taken.
-        let held_before = sinks.holds_an_error();
-        while let Some(rest) = bytes.after(taken).filter(|rest| !rest.is_empty())
-            && !sinks.ended()
-            && sinks.holds_an_error() == held_before
+        while let Some(rest) = bytes.after(taken).filter(|rest| !rest.is_empty() && !sinks.ended())
             && let Some(end) = templates.hit_unframed(
                 rest,
                 max_bytes,

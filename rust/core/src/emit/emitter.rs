@@ -123,12 +123,6 @@ impl Emitter {
         self.deltas.phase == Phase::Ended
     }
 
-    /// Return true while an error waits for the end of the stream.
-    #[inline]
-    pub fn holds_an_error(&self) -> bool {
-        self.deferred.is_some()
-    }
-
     /// Return the sequence number of the last delta.
     pub fn last_seq(&self) -> u64 {
         self.deltas.seq
@@ -189,12 +183,6 @@ impl<'a> EmitterSink<'a> {
     /// Return true after the terminal.
     pub fn ended(&self) -> bool {
         self.emitter.ended()
-    }
-
-    /// Return true while an error waits for the end of the stream.
-    #[inline]
-    pub(crate) fn holds_an_error(&self) -> bool {
-        self.emitter.holds_an_error()
     }
 
     /// Return the sequence number of the last delta.

@@ -52,11 +52,6 @@ pub trait Receiver {
     /// Take a frame.  Break to stop the framer.
     fn frame(&mut self, frame: Frame<'_>) -> ControlFlow<()>;
 
-    /// Return true while an error that a frame brought waits for the end of the stream.
-    fn holds_an_error(&self) -> bool {
-        false
-    }
-
     /// Take known events from the start of unframed bytes and return their length.  An event begins at the first byte.  Break
     /// with the length to stop the framer.
     ///

@@ -6,7 +6,7 @@ use super::aws_event_stream::AwsEventStream;
 use super::frame::{Frame, Receiver};
 use super::json_array::JsonArray;
 use super::ndjson::Ndjson;
-use super::sse::{Place, Sse};
+use super::sse::Sse;
 
 /// The framing of a protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,19 +70,11 @@ impl Framer {
         }
     }
 
-    /// Return the place behind the event at which the sink broke (server-sent events).
-    pub fn stopped_at(&self) -> Place {
+    /// Return the number of bytes up to the end of the event at which the sink broke (server-sent events).
+    pub fn stopped_at(&self) -> Option<u64> {
         match self {
             Self::Sse(framer) => framer.stopped_at(),
-            Self::Ndjson(_) | Self::JsonArray(_) | Self::AwsEventStream(_) => Place::default(),
-        }
-    }
-
-    /// Return the place behind the first event that brought an error which is held (server-sent events).
-    pub fn held_at(&self) -> Place {
-        match self {
-            Self::Sse(framer) => framer.held_at(),
-            Self::Ndjson(_) | Self::JsonArray(_) | Self::AwsEventStream(_) => Place::default(),
+            Self::Ndjson(_) | Self::JsonArray(_) | Self::AwsEventStream(_) => None,
         }
     }
 

@@ -14,5 +14,4 @@ pub mod sse;
 pub use bytes::{Bytes, Feed};
 pub use frame::{Frame, Receiver};
 pub use framer::{Framer, Framing};
-pub use sse::Place;
 pub(crate) use sse::WholeEvent;

@@ -10,7 +10,6 @@
 //! - The field `error` of old llama.cpp servers is an event with the name `error`.
 //! - Lines with unknown fields are passed on as strays, because they may be bare JSON.
 
-use std::num::NonZeroU64;
 use std::ops::ControlFlow;
 
 use super::{Frame, Receiver};
@@ -33,35 +32,8 @@ pub struct Sse {
     has_data: bool,
     data_offset: u64,
     max_bytes: usize,
-    stopped_at: Place,
-    held_at: Place,
+    stopped_at: Option<u64>,
 }
-
-/// A place in the body behind an event.
-///
-/// It is no part of the state: a CR ends a line at once, so that the LF behind it counts only where both came together.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Place(Option<NonZeroU64>);
-
-impl Place {
-    /// Build the place behind so many bytes.
-    pub fn behind(bytes: u64) -> Self {
-        Self(NonZeroU64::new(bytes))
-    }
-
-    /// Return the number of bytes before the place; `None` if there is no place.
-    pub fn bytes(self) -> Option<u64> {
-        self.0.map(NonZeroU64::get)
-    }
-}
-
-impl PartialEq for Place {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-impl Eq for Place {}
 
 impl Sse {
     /// Build a framer that refuses events over `max_bytes`.
@@ -75,35 +47,20 @@ impl Sse {
     }
 
     /// Read the next bytes and pass each finished frame to `sink`, until `sink` breaks.
-    pub fn feed(&mut self, bytes: &[u8], mut sink: impl Receiver) -> ControlFlow<()> {
+    pub fn feed(&mut self, bytes: &[u8], sink: impl Receiver) -> ControlFlow<()> {
         let mut at = self.skip_bom(bytes);
         let start = self.fed;
         self.fed = start.saturating_add(bytes.len() as u64);
-        let flow = self.read(bytes, start, &mut at, &mut sink);
+        let flow = self.read(bytes, start, &mut at, sink);
         if flow.is_break() {
-            self.stopped_at = Place::behind(start.saturating_add(at as u64));
+            self.stopped_at = Some(start.saturating_add(at as u64));
         }
         flow
     }
 
-    /// Note the place behind the first event that brought an error which is held; return true if it is noted now.
-    #[inline]
-    fn note_held(&mut self, sink: &impl Receiver, start: u64, at: usize) -> bool {
-        let begins = self.held_at.0.is_none() && sink.holds_an_error();
-        if begins {
-            self.held_at = Place::behind(start.saturating_add(at as u64));
-        }
-        begins
-    }
-
-    /// Return the place behind the event at which the sink broke.
-    pub fn stopped_at(&self) -> Place {
+    /// Return the number of bytes up to the end of the event at which the sink broke.
+    pub fn stopped_at(&self) -> Option<u64> {
         self.stopped_at
-    }
-
-    /// Return the place behind the first event that brought an error which is held.
-    pub fn held_at(&self) -> Place {
-        self.held_at
     }
 
     fn read<'a>(
@@ -111,7 +68,7 @@ impl Sse {
         bytes: &'a [u8],
         start: u64,
         at: &mut usize,
-        sink: &mut impl Receiver,
+        mut sink: impl Receiver,
     ) -> ControlFlow<()> {
         // The data of the current event, while it is one line of this feed.
         let mut whole: &'a [u8] = &[];
@@ -122,13 +79,7 @@ impl Sse {
             }
             if self.between_events() {
                 match sink.unframed(rest) {
-                    ControlFlow::Continue(0) => {}
-                    ControlFlow::Continue(taken) => {
-                        *at += taken;
-                        if self.note_held(sink, start, *at) {
-                            continue; // the receiver has not seen the bytes that follow
-                        }
-                    }
+                    ControlFlow::Continue(taken) => *at += taken,
                     ControlFlow::Break(taken) => {
                         *at += taken;
                         return ControlFlow::Break(());
@@ -150,7 +101,6 @@ impl Sse {
                     let wire = rest.get(..event.bytes).unwrap_or_default();
                     *at += event.bytes;
                     sink.frame(Frame::Event { name, data, offset, closed: true, wire })?;
-                    self.note_held(sink, start, *at);
                     continue;
                 }
                 if rest.is_empty() {
@@ -177,21 +127,18 @@ impl Sse {
                 return sink.frame(Frame::TooLong);
             }
             if self.line.is_empty() {
-                self.take_line(line, offset, &mut whole, sink)?;
+                self.take_line(line, offset, &mut whole, &mut sink)?;
             } else {
                 self.line.extend_from_slice(line);
                 let held = std::mem::take(&mut self.line);
                 let mut copied: &[u8] = &[];
                 self.keep(&mut whole);
-                self.take_line(&held, self.line_offset, &mut copied, sink)?;
+                self.take_line(&held, self.line_offset, &mut copied, &mut sink)?;
                 self.keep(&mut copied);
                 // Keep the emptied buffer for the next line that is cut.
                 self.line = held;
                 self.line.clear();
                 self.line_offset = 0;
-            }
-            if line.is_empty() {
-                self.note_held(sink, start, *at);
             }
         }
         self.keep(&mut whole);

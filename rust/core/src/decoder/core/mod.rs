@@ -122,12 +122,6 @@ impl Core {
         self.answers.have_ended()
     }
 
-    /// Return true while an error waits for the end of the stream.
-    #[inline]
-    pub(super) fn holds_an_error(&self) -> bool {
-        self.answers.hold_an_error()
-    }
-
     /// Drop bare JSON that is being collected.
     pub(super) fn drop_bare_json(&mut self) {
         self.stray = Collected::default();

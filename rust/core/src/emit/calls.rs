@@ -39,13 +39,16 @@ impl EmitterSink<'_> {
     fn add_call(&mut self, format: InputFormat, form: ArgumentForm) -> CallHandle {
         let bound = self.options().limits.tool_calls;
         let used = self.emitter.calls.len() + 1;
+        // A call behind an error that is held has no name and no arguments, and is no call.
+        let is_dropped = self.emitter.deferred.is_some();
+        let stage = if is_dropped { CallStage::Ended } else { CallStage::Waiting };
         if self.emitter.deltas.within("tool_calls", used, bound) {
             self.emitter.calls.push(Call {
                 id: CallId::default(),
                 given_id: false,
                 part: 0,
                 name: None,
-                stage: CallStage::Waiting,
+                stage,
                 format,
                 scan: JsonScan::default(),
                 said: Digest::default(),

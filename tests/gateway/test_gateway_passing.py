@@ -1,5 +1,8 @@
 """A client has what `on_message` has, whatever event an upstream sends and wherever it comes."""
 
+import json
+from typing import Final
+
 import pytest
 
 from inserted_events import EVENTS, StreamWithEvent, streams_with_an_event
@@ -10,11 +13,23 @@ from text_bodies import text_fixtures
 pytestmark = pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
 
 
+_MANY: Final = 500
+
+
 @pytest.mark.parametrize(
-    "count", [200, pytest.param(2_000, marks=pytest.mark.slow)], ids=["few", "many"]
+    ("first", "count"),
+    [
+        pytest.param(0, 200, id="few"),
+        *(
+            pytest.param(first, _MANY, marks=pytest.mark.slow, id=f"many, from {first}")
+            for first in range(0, 4 * _MANY, _MANY)
+        ),
+    ],
 )
-def test_the_client_has_what_the_hook_has_with_an_event_more(count: int) -> None:
-    found = passed_streams(seed=7, first=0, count=count, with_corpus=count > 1_000, judge_every=1)
+def test_the_client_has_what_the_hook_has_with_an_event_more(first: int, count: int) -> None:
+    found = passed_streams(
+        seed=7, first=first, count=count, with_corpus=count >= _MANY, judge_every=1
+    )
     assert not found.wrong, "\n".join(found.wrong[:20])
     assert found.counts["done"] > count // 2
     assert found.counts["the client reads it"] > count // 5
@@ -44,3 +59,25 @@ def test_nothing_follows_an_error_that_the_decoder_holds() -> None:
     at = body.index(b"\n\n") + 2
     stream = StreamWithEvent("openai-responses", "text", body, "error", at)
     assert not passed({0: stream}, with_held=True).wrong
+
+
+@pytest.mark.parametrize("end", [b"\n\n", b"\n", b""], ids=["empty line", "line", "nothing"])
+@pytest.mark.parametrize("status", ["CANCELLED", "UNAVAILABLE", "INTERNAL"])
+def test_an_error_that_is_no_event_takes_no_event_with_it(status: str, end: bytes) -> None:
+    event = (
+        b'data: {"candidates":[{"content":{"role":"model","parts":[{"text":"a"}]},"index":0}]}\n\n'
+    )
+    code = {"CANCELLED": 499, "UNAVAILABLE": 503, "INTERNAL": 500}[status]
+    error = {"error": {"code": code, "message": "It ended.", "status": status}}
+    body = event + event + json.dumps(error, indent=2).encode() + end
+    for at in (0, len(event), 2 * len(event)):
+        stream = StreamWithEvent("gemini", "an error that is no event", body, "comment", at)
+        assert not passed(dict.fromkeys(range(8), stream)).wrong
+
+
+def test_a_comment_before_a_whole_answer_passes_no_bytes() -> None:
+    bodies = [one for one in text_fixtures() if one[2].lstrip().startswith(b"{")]
+    streams = [StreamWithEvent(*one, "comment", 0) for one in bodies if one[0] in EVENTS]
+    assert {one.dialect for one in streams} >= {"openai-chat", "openai-responses"}
+    for stream in streams:
+        assert not passed(dict.fromkeys(range(4), stream)).wrong

@@ -25,6 +25,7 @@ from deltafold.transports.response_info import ResponseInfo
 # Source: "event stream interpretation" of the HTML standard.
 _ENDS: Final = (b"\n\n", b"\r\n\r\n", b"\r\r")
 _OVERLAP: Final = 3
+_COMMENTS: Final = re.compile(rb"(?:\s|:[^\r\n]*[\r\n])*")
 
 KEEP_ALIVE: Final = b": keep-alive\n\n"
 """A comment, which every reader of server-sent events skips."""
@@ -73,9 +74,10 @@ class PassedBytes:
 
     @property
     def is_json(self) -> bool:
-        """Whether the body begins as JSON: a whole answer that is called a stream of events."""
+        """Whether the body is JSON: a whole answer that is called a stream of events."""
         waiting = b"".join((*self._whole, *self._part))
-        return waiting.lstrip().startswith((b"{", b"["))
+        comments = _COMMENTS.match(waiting)  # signs of life that a proxy writes before it
+        return waiting.startswith((b"{", b"["), comments.end() if comments else 0)
 
     def add(self, chunk: bytes) -> None:
         """Take a chunk of the upstream."""
@@ -133,7 +135,7 @@ class PassedBytes:
         while data[stop : stop + 1] in {b"\r", b"\n"}:  # of the empty line behind the event
             stop += 1
         data = data[:stop]
-        if without_last:
+        if without_last and has_end:
             marks = _ENDS if b"\r" in data else _ENDS[:1]
             body = data.rstrip(b"\r\n")
             data = data[

@@ -329,6 +329,8 @@ class StreamedResponse(Response):
         if self._start is None and passed is not None and self._is_other(passed):
             self._passed = passed = None
             self._encoder = self._made_encoder()
+            if self._begun:  # by a comment of the upstream
+                self._encoder.keep_alive()
         if passed is None:
             return self._encoded_last(batch) if batch.ends_stream else self._encoder.feed(batch)
         if self._start is None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+import inspect
 import json
 import re
 import socket
@@ -24,6 +25,7 @@ from deltafold import (
     ErrorCode,
     Message,
     MisuseError,
+    Model,
     ModelError,
     OpenAIChatModel,
 )
@@ -35,6 +37,7 @@ from deltafold.gateway import (
     read_table,
     refusal,
 )
+from deltafold.gateway.file_settings import FileSettings
 from deltafold.message.parts import TextPart
 from deltafold.models.call_inputs import CallFacts
 from deltafold.streams.core import Observer, StreamCore
@@ -316,6 +319,14 @@ def test_a_table_is_read_from_toml(tmp_path: Path) -> None:
         path.write_text(text)
         with pytest.raises(MisuseError, match=re.escape(error)):
             read_table(path)
+
+
+def test_each_argument_of_a_model_has_a_type_in_files() -> None:
+    arguments = inspect.signature(Model).parameters.values()
+    names = {one.name for one in arguments if one.kind is one.KEYWORD_ONLY}
+    # A name and a specification say the first two; the last is a field of the configuration.
+    others = names - {"vendor", "markup", "cache_config"}
+    assert {*FileSettings.model_fields} == {*others, "specification"}
 
 
 def test_a_file_gives_the_timeouts_of_a_model(tmp_path: Path) -> None:

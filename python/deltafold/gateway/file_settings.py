@@ -41,16 +41,19 @@ _OfAProgram = Annotated[None, BeforeValidator(_refused)]
 
 
 class FileSettings(BaseModel):
-    """Arguments of `Model`, without those that stand for objects of a program."""
+    """Arguments of `Model`; those that stand for objects of a program are refused.
+
+    None stands for a setting that a file does not give; TOML has no such value.
+    """
 
     base_url: StrictStr | None = None
     api_key: StrictStr | None = None
     specification: StrictStr | None = None
-    transport: StrictStr = "httpx2"
+    transport: StrictStr | None = None
     timeouts: Annotated[Timeouts, BeforeValidator(_known)] | None = None
-    resend_lost: StrictBool = True
-    max_connections: StrictInt = 1
-    starts_in_thinking: StrictBool = False
+    resend_lost: StrictBool | None = None
+    max_connections: StrictInt | None = None
+    starts_in_thinking: StrictBool | None = None
     ends_without_reason: StrictBool | None = None
     client: _OfAProgram = None
     error_mapper: _OfAProgram = None

@@ -79,7 +79,7 @@ MessageLike: TypeAlias = (
 Messages: TypeAlias = "MessageLike | Sequence[MessageLike]"
 Placed: TypeAlias = "Sequence[tuple[int, object]]"
 
-FEWEST: Final = 24
+_FEWEST: Final = 24
 """Messages of a call below which a sample of its history would not be much shorter."""
 
 
@@ -194,7 +194,7 @@ def may_repeat(messages: Messages) -> bool:
     It is long, or it is a sequence of our own, whose outline is known.
     """
     if isinstance(messages, list | tuple):
-        return len(messages) >= FEWEST
+        return len(messages) >= _FEWEST
     return isinstance(messages, Sequence) and not isinstance(messages, str)
 
 

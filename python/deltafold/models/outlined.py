@@ -18,7 +18,7 @@ from deltafold.dialects import Dialect, message_rows
 from deltafold.dialects.settings import ModelConfig
 from deltafold.dialects.stencils import OutlinedMessages, Ruled, Stencils, Translated
 from deltafold.message.messages import Message, Role
-from deltafold.models.call_inputs import FEWEST, CallArguments, Messages, conversation_of
+from deltafold.models.call_inputs import CallArguments, Messages, conversation_of
 from deltafold.models.json_body import encoded
 from deltafold.models.kept_rounds import KeptRounds, Learned
 from deltafold.models.prepared import WrittenCall
@@ -93,7 +93,7 @@ def written_alike(
     """Return a call that a stencil has rendered, None if the renderer has to do it.
 
     Args:
-        asked: the arguments of the call.
+        asked: the arguments of the call, whose messages `may_repeat`.
         config: the settings of the Model.
         row: the dialect of the Model.
         write: writes a call.
@@ -132,9 +132,7 @@ def _may_have_rounds(messages: Messages) -> TypeGuard[Sequence[Message]]:
     Objects of another form become new messages in each call, so that no rounds of them are kept. A
     renderer treats an answer at the end in its own way.
     """
-    if not isinstance(messages, list | tuple) or len(messages) < FEWEST:
-        return False
-    last = messages[-1]
+    last = messages[-1] if isinstance(messages, list | tuple) else None
     return isinstance(last, Message) and last.role is not Role.ASSISTANT
 
 

@@ -25,6 +25,10 @@ class Headline(NamedTuple):
         what: what was measured.
         unit_name: the unit in words.
         unit: the member of the rows that counts the units.
+        group: group of the benchmarks.
+        about: members of both rows.
+        ours: reader of deltafold.
+        other: the other reader.
         section: title of the table's section in the report.
     """
 

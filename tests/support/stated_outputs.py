@@ -1,12 +1,12 @@
-"""Outputs that pages state behind their examples, and their comparison with what was printed.
+"""Comparison of the outputs in the documentation with the outputs of its examples.
 
-In: a block with the output that its page states, and what the block printed.  Out: the fault of the
-stated output, or the output written anew.
+In: a block with its stated output, and the text that the block printed.  Out: the fault of the
+stated output, or a new output.
 
-Laws: an output is what was printed, line by line, without the spaces at the ends of lines and
-without the empty lines at both ends. `…` in a line stands for one or more characters of this line,
-beside others that are stated: for times, ids, versions and paths, and for the rest of a line that
-is wider than `WIDEST`. A last line of `…` alone stands for all further lines, and only where a
+Laws: lines are compared one by one. Spaces at the ends of lines, and empty lines at both ends, do
+not count. `…` in a line stands for one or more characters of this line, and other characters stand
+beside it: it replaces times, ids, versions and paths, and the rest of a line that is wider than
+`WIDEST`. A last line of `…` alone stands for all further lines, and only where a
 shell block prints more than `LONGEST` lines.
 """
 
@@ -26,11 +26,11 @@ ANY: Final = "…"
 
 
 def fault_of(block: Block, printed: str, *, is_needed: bool) -> str | None:
-    """Return what is wrong with the stated output of a block, None if nothing is.
+    """Return the fault of the stated output of a block, None without one.
 
     Args:
         block: the block.
-        printed: what it printed.
+        printed: the text that the block printed.
         is_needed: whether a block that prints needs an output.
     """
     shown = _lines(printed)

@@ -242,3 +242,18 @@ def test_a_file_of_the_gateway_takes_the_setting() -> None:
     entry = {"model": "vllm/glm", "client": recorded(), "ends_without_reason": True}
     with ModelTable({"glm": entry}).find("glm").model.stream_sync("?") as stream:
         assert stream.final_message().runnable_tool_calls
+
+
+def test_an_error_of_responses_is_held_until_its_terminal() -> None:
+    # docs/protocols/decoding.md#g17
+    failed: Wire = {"id": "r", "model": "m", "status": "failed", "error": {"message": "m"}}
+    events = (
+        typed("error", code="server_error", message="It failed."),
+        typed("response.failed", response=failed),
+    )
+    decoder = deltafold.Decoder(RESPONSES)
+    states = [(decoder.holds_error, decoder.finished)]
+    for one in events:
+        decoder.feed(one)
+        states.append((decoder.holds_error, decoder.finished))
+    assert states == [(False, False), (True, False), (False, True)]

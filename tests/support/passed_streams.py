@@ -64,11 +64,7 @@ def passed_streams(
 
 
 def passed(
-    streams: Mapping[int, StreamWithEvent],
-    seed: int = 0,
-    *,
-    judge_every: int = 1,
-    with_held: bool = False,
+    streams: Mapping[int, StreamWithEvent], seed: int = 0, *, judge_every: int = 1
 ) -> LoopResult:
     """Let a gateway pass streams, which have numbers.
 
@@ -76,13 +72,12 @@ def passed(
         streams: the streams by their numbers.
         seed: of the pieces in which they are sent.
         judge_every: an official client reads one stream in so many.
-        with_held: it reads those too whose error the decoder holds.
     """
-    return asyncio.run(_passed(streams, seed, judge_every, with_held=with_held))
+    return asyncio.run(_passed(streams, seed, judge_every))
 
 
 async def _passed(
-    streams: Mapping[int, StreamWithEvent], seed: int, judge_every: int, *, with_held: bool
+    streams: Mapping[int, StreamWithEvent], seed: int, judge_every: int
 ) -> LoopResult:
     found = LoopResult(len(streams))
     transport = ReplayTransport(flat_out=True)
@@ -107,7 +102,7 @@ async def _passed(
             )
             broken = list(_broken_laws(stream, sent, response, told, found))
             is_judged = number % judge_every == 0 and response.status_code == 200
-            if is_judged and told and (with_held or not _is_held(stream, *told[0])):
+            if is_judged and told:
                 broken += _more_than_told(stream, response.content, *told[0], found)
             for law in broken:
                 found.wrong.append(f"stream {number} of seed {seed}: {stream}: {law}")
@@ -218,18 +213,6 @@ def _more_than_told(
     read = [call[1] for call in answer.calls if call[1]]  # pieces of a call have no name
     if len(read) > len(names) + others or (PUT_IN in read and PUT_IN not in names):
         yield f"the client has the calls {read}, on_message {names}"
-
-
-def _is_held(stream: StreamWithEvent, message: Message, error: ModelError | None) -> bool:
-    """Return whether the decoder held an error until the end of the stream.
-
-    It drops the content in between, which the gateway passes.
-    Source: docs/protocols/decoding.md#g17.
-    """
-    if error is None:
-        return False
-    is_event = (stream.dialect, stream.event) == ("openai-responses", "error")
-    return is_event or message.meta.raw_finish_reason == "insufficient_system_resource"
 
 
 def _utf16(text: str) -> bytes:

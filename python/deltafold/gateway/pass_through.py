@@ -5,8 +5,9 @@ In: the chunks of the upstream.  Out: whole events, byte for byte.
 Laws: nothing is changed, except that a Chat client which did not ask for usage gets no record of
 it: the Model asks for all clients. An event leaves when its last byte has arrived, and one that is
 never finished does not leave. Nothing leaves that the decoder does not read: no event that it
-cannot read, and nothing behind the end of the stream. A stream that has all of its content, but not
-the event after it, is given that. Each byte is searched once.
+cannot read, nothing behind the end of the stream, and no content and no success behind an error
+that it holds until then. A stream that has all of its content, but not the event after it, is given
+that. Each byte is searched once.
 """
 
 import json
@@ -14,7 +15,9 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from deltafold.contract.kinds import json_object
+from deltafold._core import Decoder
+from deltafold.contract.kinds import DeltaKind, json_object
+from deltafold.contract.names import RequestProtocol
 from deltafold.gateway.client_requests import ClientRequest
 from deltafold.gateway.origins import is_at_home
 from deltafold.gateway.protocols import protocol_of
@@ -25,7 +28,11 @@ from deltafold.transports.response_info import ResponseInfo
 # Source: "event stream interpretation" of the HTML standard.
 _ENDS: Final = (b"\n\n", b"\r\n\r\n", b"\r\r")
 _OVERLAP: Final = 3
+_END: Final = re.compile(rb"\n\n|\r\n\r\n|\r\r")
 _COMMENTS: Final = re.compile(rb"(?:\s|:[^\r\n]*[\r\n])*")
+
+BEFORE_CONTENT: Final = {DeltaKind.START, DeltaKind.USAGE, DeltaKind.ERROR}
+"""Deltas of an answer without content."""
 
 KEEP_ALIVE: Final = b": keep-alive\n\n"
 """A comment, which every reader of server-sent events skips."""
@@ -43,7 +50,7 @@ def can_pass(asked: ClientRequest, upstream: Upstream) -> bool:
 def passed_bytes(asked: ClientRequest) -> "PassedBytes":
     """Return what hands the bytes of an upstream on to a client."""
     wants_usage = asked.options.get("include_usage", True)
-    return PassedBytes(asked.target, bytes if wants_usage else without_usage)
+    return PassedBytes(asked.protocol, bytes if wants_usage else without_usage)
 
 
 def is_event_stream(response: ResponseInfo | None) -> bool:
@@ -59,11 +66,29 @@ class PassedBytes:
     Args:
         protocol: the protocol of the client.
         shown: returns what the client reads of whole events; `bytes` is all of them.
+
+    Attributes:
+        is_failing: whether the decoder told an error, or holds one until the end of the stream.
     """
 
-    __slots__ = ("_before", "_closing", "_is_over", "_last", "_part", "_shown", "_taken", "_whole")
+    __slots__ = (
+        "_before",
+        "_closing",
+        "_is_behind",
+        "_is_over",
+        "_last",
+        "_part",
+        "_protocol",
+        "_reader",
+        "_shown",
+        "_taken",
+        "_whole",
+        "is_failing",
+    )
 
-    def __init__(self, protocol: str, shown: Callable[[bytes], bytes] = bytes) -> None:
+    def __init__(self, protocol: RequestProtocol, shown: Callable[[bytes], bytes] = bytes) -> None:
+        self.is_failing = False
+        self._protocol: RequestProtocol = protocol
         self._closing = protocol_of(protocol).closing
         self._shown = shown
         self._whole: list[bytes] = []
@@ -71,6 +96,8 @@ class PassedBytes:
         self._last = self._before = b""
         self._taken = 0
         self._is_over = False
+        self._reader: Decoder | None = None
+        self._is_behind = False
 
     @property
     def is_json(self) -> bool:
@@ -100,8 +127,8 @@ class PassedBytes:
             self._part.append(chunk)
         self._before = seen[-_OVERLAP:] if self._part else b""
 
-    def take(self, _read: object = None) -> bytes:
-        """Return the events that are whole; the deltas of the read that brought them are unused."""
+    def take(self) -> bytes:
+        """Return the events that are whole."""
         return self._shown(self._events())
 
     def _events(self) -> bytes:
@@ -109,12 +136,39 @@ class PassedBytes:
         if not whole:
             return b""
         if len(whole) == 1:
-            self._last = whole.pop()
+            data = whole.pop()
         else:
-            self._last = b"".join(whole)
+            data = b"".join(whole)
             whole.clear()
-        self._taken += len(self._last)
-        return self._last
+        self._taken += len(data)
+        if self.is_failing:
+            data = self._without_late_content(data)
+        self._last = b"" if self._is_over else data
+        return data
+
+    def _without_late_content(self, data: bytes) -> bytes:
+        """Return events up to the first that tells content or success behind a held error.
+
+        A decoder of its own finds the event with the error, and another one reads behind it. One
+        that holds an error tells no content, so that a second error does not pass either.
+        """
+        reader = self._reader or Decoder(self._protocol)
+        kept = 0
+        while kept < len(data):
+            end = _END.search(data, kept)
+            event = data[kept : len(data) if end is None else end.end()]
+            is_over = reader.finished
+            told = {delta.kind for delta in reader.feed(event)}
+            if self._is_behind and (is_over or reader.holds_error or told - BEFORE_CONTENT):
+                self._is_over = True
+                self._part = []
+                break
+            if reader.holds_error:
+                self._is_behind = True
+                reader = Decoder(self._protocol)
+            kept += len(event)
+        self._reader = reader
+        return data[:kept]
 
     def take_until(self, end: int | None, *, without_last: bool = False) -> bytes:
         """Return the events up to the one that ended the stream; what follows it never leaves.
@@ -157,12 +211,11 @@ class PassedBytes:
         return self._shown(self._rest())
 
     def _rest(self) -> bytes:
-        data = self._events()
         rest = b"".join(self._part)
         if _is_event(rest):
             self._part = []
-            self._last = data = data + rest + b"\n\n"
-        return data
+            self._whole.append(rest + b"\n\n")
+        return self._events()
 
     @property
     def ends_with_event(self) -> bool:

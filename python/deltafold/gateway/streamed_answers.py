@@ -28,6 +28,7 @@ from deltafold.gateway.hooks import AnswerOptions
 from deltafold.gateway.leaving import client_left
 from deltafold.gateway.model_call import next_upstream, open_rest, open_stream
 from deltafold.gateway.pass_through import (
+    BEFORE_CONTENT,
     KEEP_ALIVE,
     PassedBytes,
     can_pass,
@@ -47,9 +48,6 @@ _LOST: Final = {ErrorCode.TIMEOUT, ErrorCode.CONNECTION_LOST, ErrorCode.PROTOCOL
 """Failures of an upstream that was lost: a cut, silence, garbage."""
 _NOT_OF_THE_UPSTREAM: Final = {*_LOST, ErrorCode.CANCELLED}
 """Failures that the upstream's bytes do not tell the client."""
-
-_BEFORE_CONTENT: Final = {DeltaKind.START, DeltaKind.USAGE, DeltaKind.ERROR}
-"""Deltas of an answer without content, whose failure is an HTTP error."""
 
 _BREAK_AFTER: Final = 0.1
 """Seconds between an error event and the break. A client that reads slowly would lose the event.
@@ -172,7 +170,7 @@ class StreamedResponse(Response):
                 continue
             await self._put(data)
             if self._passed is not None:
-                write = self._passed.take
+                write = self._events
         await self._end()
         return True
 
@@ -261,7 +259,7 @@ class StreamedResponse(Response):
             return batch
         message = public_message(error)
         has_begun = self._begun or self._passed is not None
-        has_begun = has_begun or any(delta.kind not in _BEFORE_CONTENT for delta in batch)
+        has_begun = has_begun or any(delta.kind not in BEFORE_CONTENT for delta in batch)
         if error.code in _LOST and has_begun:
             message = f"connection lost: {message}"  # words on which agents ask again, such as pi
         if message == error.message:
@@ -319,6 +317,14 @@ class StreamedResponse(Response):
         status = encoder.status or 200
         await self._send({"type": "http.response.start", "status": status, "headers": raw})
 
+    def _events(self, _read: object = None) -> bytes:
+        """Return the whole events that arrived; the deltas of their read are unused."""
+        passed = self._passed
+        if passed is None:
+            return b""
+        passed.is_failing = self._stream.holds_error
+        return passed.take()
+
     def _is_other(self, passed: PassedBytes) -> bool:
         """Return whether an upstream refuses, or answers with something else than events."""
         return passed.is_json or not is_event_stream(self._stream.response)
@@ -339,6 +345,7 @@ class StreamedResponse(Response):
                 self._encoder.feed(self._start)
             self._encoder.keep_alive()  # an error after this is one inside of a stream
         end = self._stream.ended_at
+        passed.is_failing = self._stream.holds_error or self._stream.status == "error"
         if not batch.ends_stream or self._stream.status != "error":
             return passed.take_until(end)
         error = list(batch)[-1]
@@ -384,7 +391,7 @@ class StreamedResponse(Response):
             # Events without a delta, such as the upstream's own signs of life. Bytes of a failure
             # wait for the end of the stream, where it is known which of them may leave.
             if self._stream.status != "error":
-                data = self._passed.take()
+                data = self._events()
             data = data or (KEEP_ALIVE if self._begun else b"")
         if not data:
             # The beginning of bytes that pass waits for `on_message`: nothing else may begin.

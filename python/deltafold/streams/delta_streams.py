@@ -128,6 +128,14 @@ class _Stream(Shown, Generic[ReaderT]):
         return self._core.decoder.ended_at
 
     @property
+    def holds_error(self) -> bool:
+        """Whether the body brought an error that ends the stream later, with no content before.
+
+        Source: docs/protocols/decoding.md#g17.
+        """
+        return self._core.decoder.holds_error
+
+    @property
     def error(self) -> ModelError | None:
         """Error that ended the stream; None while it runs and after success."""
         return self._core.error()

@@ -353,6 +353,12 @@ impl Decoder {
         self.has_finished(py)
     }
 
+    /// True while an error that the body brought waits for the end of the stream; no content follows it.
+    #[getter]
+    fn holds_error(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(errors::lock(py, &self.core, "decoder")?.holds_error())
+    }
+
     /// Number of bytes of the body up to the end of the event with the terminal; None for a body without one.
     #[getter]
     fn ended_at(&self, py: Python<'_>) -> PyResult<Option<u64>> {

@@ -189,6 +189,11 @@ impl Answers {
         }
     }
 
+    /// Return true while an error of the first answer waits for the end of the stream.
+    pub(super) fn hold_error(&self) -> bool {
+        self.first.emitter.holds_error()
+    }
+
     /// Return the sequence number of the last delta of the first answer.
     pub(super) fn last_seq(&self) -> u64 {
         self.first.emitter.last_seq()

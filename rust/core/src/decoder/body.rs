@@ -145,6 +145,11 @@ impl Decoder {
         self.core.has_ended()
     }
 
+    /// Return true while an error that the body brought waits for the end of the stream.
+    pub fn holds_error(&self) -> bool {
+        self.core.answers().hold_error()
+    }
+
     /// Return the number of bytes up to the end of the event that ended a body of server-sent events; `None` for other ends.
     ///
     /// Line ends may follow that belong to the event.

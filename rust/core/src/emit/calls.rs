@@ -296,11 +296,13 @@ impl EmitterSink<'_> {
     /// End a call.
     ///
     /// A call without arguments that its provider closed waits for what follows: behind it, a token limit or a stop string may
-    /// have cut the arguments, whatever the provider says of the call (vLLM marks it completed).
+    /// have cut the arguments, whatever the provider says of the call (vLLM marks it completed).  Behind an error that is held,
+    /// arguments were dropped, and the call is cut.
     pub fn end_call(&mut self, call: CallHandle, how: CallEnd) {
         if self.ended() {
             return;
         }
+        let how = if self.emitter.deferred.is_some() { CallEnd::Cut } else { how };
         let is_blank = self.emitter.calls.get(call.0).is_some_and(Call::is_blank);
         if how == CallEnd::Provider && is_blank {
             self.start_call(call);

@@ -123,6 +123,11 @@ impl Emitter {
         self.deltas.phase == Phase::Ended
     }
 
+    /// Return true while an error waits for the end of the stream.
+    pub fn holds_error(&self) -> bool {
+        self.deferred.is_some() && !self.ended()
+    }
+
     /// Return the sequence number of the last delta.
     pub fn last_seq(&self) -> u64 {
         self.deltas.seq

@@ -162,6 +162,9 @@ impl EmitterSink<'_> {
     ///
     /// On a mismatch the streamed text stays, with a warning.
     pub fn text_whole(&mut self, part: PartHandle, whole: Str<'_>) {
+        if !self.is_open() {
+            return;
+        }
         let Some(state) = self.emitter.parts.get_mut(part.0) else { return };
         let whole = whole.text();
         match missing_suffix(&mut state.carry, state.said, &whole) {

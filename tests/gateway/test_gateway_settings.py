@@ -8,7 +8,11 @@ import httpx2
 import pytest
 
 from deltafold import Message, ModelError, OpenAIChatModel
-from deltafold.gateway import ClientRequest, create_app
+from deltafold.dialects import migrate_config
+from deltafold.dialects.migration import Migrated
+from deltafold.dialects.reader import ParsedRequest
+from deltafold.gateway import ClientRequest, create_app, model_call
+from deltafold.models.hooks import Hooks, RequestContext
 from deltafold.testing import Recording, ReplayTransport
 from protocol_bodies import DONE, chunk, finish
 
@@ -21,7 +25,13 @@ BODY: Final[dict[str, Any]] = {
 }
 
 
-async def call(*, streams: bool, **settings: Any) -> tuple[dict[str, Any], list[str]]:  # noqa: ANN401 - settings of the upstream
+async def call(
+    *,
+    streams: bool,
+    body: dict[str, Any] = BODY,
+    hooks: Hooks | None = None,
+    **settings: Any,  # noqa: ANN401 - settings of the upstream
+) -> tuple[dict[str, Any], list[str]]:
     """Return the body that the upstream gets, and the warnings that `on_message` gets."""
     transport = ReplayTransport(flat_out=True)
     transport.queue(Recording.of(chunk({"content": "Hi"}) + finish("stop") + DONE))
@@ -30,10 +40,11 @@ async def call(*, streams: bool, **settings: Any) -> tuple[dict[str, Any], list[
     async def on_message(_: ClientRequest, message: Message, __: ModelError | None) -> None:
         told.append(message)
 
-    model = OpenAIChatModel(settings, client=transport, base_url="http://up.example", api_key="k")
+    at: dict[str, Any] = {"base_url": "http://up.example", "api_key": "k"}
+    model = OpenAIChatModel(settings, client=transport, hooks=hooks, **at)
     application = httpx2.ASGITransport(create_app({"m": model}, on_message=on_message))
     async with httpx2.AsyncClient(transport=application, base_url="http://localhost") as client:
-        answer = await client.post("/v1/messages", json=BODY | {"stream": streams})
+        answer = await client.post("/v1/messages", json=body | {"stream": streams})
     assert answer.status_code == 200
     sent: dict[str, Any] = json.loads(transport.requests[0].body)
     return sent, [str(warning["message"]) for warning in told[0].meta.warnings]
@@ -56,3 +67,40 @@ def test_a_warning_names_each_setting_that_does_not_arrive(
     assert ("temperature" in sent) is kept
     named = [warning.split(": ")[1] for warning in warnings]
     assert sorted(named) == ["top_k"] if kept else ["temperature", "top_k"]
+
+
+def test_settings_are_migrated_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    migrated: list[ParsedRequest] = []
+
+    def migrate(parsed: ParsedRequest, *args: Any, **kwargs: Any) -> Migrated:  # noqa: ANN401 - passed on
+        migrated.append(parsed)
+        return migrate_config(parsed, *args, **kwargs)
+
+    monkeypatch.setattr(model_call, "migrate_config", migrate)
+    settings: dict[str, Any] = {"model_id": "a-model-of-this-test"}
+    first, second = (asyncio.run(call(streams=True, **settings)) for _ in range(2))
+    assert first == second
+    assert len(migrated) == 1
+    body = BODY | {"metadata": {"user_id": "another"}}
+    sent, _ = asyncio.run(call(streams=True, body=body, **settings))
+    assert len(migrated) == 2
+    assert sent != first[0]
+
+
+def test_a_hook_of_the_model_changes_no_settings_that_are_kept() -> None:
+    def change(request: RequestContext) -> None:
+        form: Any = request.body["response_format"]
+        form["json_schema"]["schema"]["title"] = "changed"
+
+    schema: dict[str, Any] = {"type": "object", "properties": {}, "additionalProperties": False}
+    body: dict[str, Any] = BODY | {
+        "output_config": {"format": {"type": "json_schema", "schema": schema}}
+    }
+    settings: dict[str, Any] = {"model_id": "another-model-of-this-test"}
+    first, _ = asyncio.run(call(streams=True, body=body, **settings))
+    changed, _ = asyncio.run(
+        call(streams=True, body=body, hooks=Hooks(before_request=change), **settings)
+    )
+    again, _ = asyncio.run(call(streams=True, body=body, **settings))
+    assert "changed" in json.dumps(changed)
+    assert again == first

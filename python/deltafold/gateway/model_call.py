@@ -4,11 +4,15 @@ In: `ClientRequest` and an upstream.  Out: a stream that was not read yet, and t
 after its failure, or the stream that continues its answer.
 """
 
+import json
 from collections.abc import Mapping
-from typing import Any, Final
+from copy import deepcopy
+from typing import Any, Final, NamedTuple
 
 from deltafold.contract.kinds import json_object
 from deltafold.dialects import migrate_config
+from deltafold.dialects.recent import Recent
+from deltafold.dialects.rendered import Object
 from deltafold.dialects.settings import ModelConfig
 from deltafold.errors.model_error import ModelError
 from deltafold.gateway.chunks import whole_answers
@@ -24,6 +28,19 @@ from deltafold.streams.delta_streams import AsyncDeltaStream
 from deltafold.streams.readers import AsyncTee
 
 _MOVING: Final = MOVING | OF_THE_SETUP
+
+
+class _Settings(NamedTuple):
+    """Settings of a request as fields of the upstream's configuration, and what was lost."""
+
+    fields: dict[str, Any]
+    notes: tuple[Object, ...]
+
+
+_MIGRATED: Final = Recent[_Settings](most=256, most_bytes=1 << 20)
+"""Settings of recent requests: each call of a client has the same."""
+_MOST_KEPT: Final = 1 << 14
+"""Bytes of settings that are kept; others cost more to compare than to migrate."""
 
 
 def open_stream(
@@ -56,15 +73,7 @@ def open_stream(
     with reading(asked.protocol):
         asked = with_origins(asked, upstream)
         own = model.get_config()
-        migrated = migrate_config(
-            asked.parsed,
-            model.dialect,
-            model_id=upstream.model_id,
-            known_as=own.known_as,
-            strict_settings=own.strict_settings,
-            vendors=VENDORS[model.provider_id].names,
-        )
-        settings: dict[str, Any] = migrated.config.fields_set()
+        settings, notes = _migrated(asked, upstream, own)
         asks_for_usage: bool | None = getattr(own, "include_usage", None)  # of Chat alone
         if asks_for_usage is not None and model.dialect == asked.protocol:
             settings = _asking_for_usage(settings, own, asks=asks_for_usage)
@@ -77,10 +86,42 @@ def open_stream(
             repair="auto",
             tee=tee,
             continue_from=continue_from,
-            notes=migrated.notes,
+            notes=notes,
             **settings,
         )
     return stream
+
+
+def _migrated(asked: ClientRequest, upstream: Upstream, own: ModelConfig) -> _Settings:
+    """Return the settings of a request for the upstream, whose own settings are `own`."""
+    parsed, model = asked.parsed, upstream.model
+    written = _written(parsed.config)
+    place = (parsed.dialect, model.dialect, upstream.model_id, model.provider_id)
+    key = (written, place, own.known_as, own.strict_settings)
+    known = None if written is None else _MIGRATED.find(key)
+    if known is None:
+        migrated = migrate_config(
+            parsed,
+            model.dialect,
+            model_id=upstream.model_id,
+            known_as=own.known_as,
+            strict_settings=own.strict_settings,
+            vendors=VENDORS[model.provider_id].names,
+        )
+        known = _Settings(migrated.config.fields_set(), migrated.notes)
+        if written is None:
+            return known
+        _MIGRATED.keep(key, known, 3 * len(written))  # the key, and the fields about twice
+    return deepcopy(known)
+
+
+def _written(settings: Object) -> str | None:
+    """Return settings as JSON, None if they are long or a hook set what is no JSON."""
+    try:
+        written = json.dumps(settings)
+    except (TypeError, ValueError, RecursionError):
+        return None
+    return written if len(written) <= _MOST_KEPT else None
 
 
 def _asking_for_usage(

@@ -10,6 +10,7 @@ Law: the client costs nothing: it calls the application by itself, and drops wha
 
 import argparse
 import asyncio
+import gc
 import json
 import multiprocessing
 import sys
@@ -154,6 +155,8 @@ async def _measured(agents: int, hook: OnRequest | None) -> Held:
     client = httpx2.AsyncClient(transport=httpx2.MockTransport(provide))
     model = deltafold.load_model("anthropic/claude-sonnet-5-5", api_key="k", client=client)
     app = create_app({MODEL: model}, on_request=hook)
+    gc.collect()
+    gc.freeze()  # as `deltafold serve` does
     asked = {"model": MODEL, "stream": True, "messages": [{"role": "user", "content": "Go on."}]}
     open_streams: list[Task[None]] = [
         asyncio.create_task(_call(app, json.dumps(asked).encode())) for _ in range(STREAMS)

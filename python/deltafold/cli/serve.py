@@ -9,6 +9,7 @@ are called over aiohttp where it is installed: an event costs half the CPU of on
 under uvloop httpx2 holds megabytes for a client that hardly reads.
 """
 
+import gc
 import math
 import socket
 from collections.abc import Sequence
@@ -96,6 +97,9 @@ def serve(
     )
     # uvicorn counts whole seconds.
     server = make_server(app, host=host, port=port, timeout_graceful_shutdown=math.ceil(drain))
+    # A full collection would look at each object of the program, and open streams would wait.
+    gc.collect()
+    gc.freeze()
     try:
         server.run()
     except KeyboardInterrupt:

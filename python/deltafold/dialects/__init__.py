@@ -252,6 +252,12 @@ class Dialect:
         """Return the headers of a request with a bearer token."""
         return {"authorization": f"Bearer {token}", **self.headers}
 
+    def load(self) -> None:
+        """Import what the first request would import: open streams of a server wait meanwhile."""
+        _renderer_of(self.folder)
+        _rows_of(self.folder)
+        self._side().config_class.model_rebuild()
+
     def _module(self, name: str) -> ModuleType:
         return _module_of(self.folder, name)
 

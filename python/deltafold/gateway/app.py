@@ -12,6 +12,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
+from importlib import import_module
 from typing import Final
 
 from starlette.applications import Starlette
@@ -23,6 +24,7 @@ from starlette.types import Receive, Scope, Send
 from deltafold.contract.kinds import ErrorCode
 from deltafold.contract.names import WrittenProtocol
 from deltafold.conversation.context.tokens import TokenCounter
+from deltafold.dialects import dialect_of
 from deltafold.errors.model_error import ModelError
 from deltafold.gateway.accounting import ACCOUNTING_SECONDS, Accounting
 from deltafold.gateway.admission import CONNECT_SECONDS, Admission
@@ -47,6 +49,7 @@ from deltafold.gateway.responses import error_response, respond
 from deltafold.gateway.spoken import speaking
 from deltafold.gateway.streamed_answers import StreamedResponse
 from deltafold.gateway.table import Entry, ModelTable
+from deltafold.message.messages import Message, Meta, TextPart, ToolCallPart, ToolResultPart
 
 _LARGE: Final = 256 * 1024
 """Bytes of a body that is parsed in a thread: others are parsed faster than a thread begins."""
@@ -123,6 +126,7 @@ def create_app(
         MisuseError: the table is wrong.
     """
     table = models if isinstance(models, ModelTable) else ModelTable(models)
+    _load(table)
     accounting = Accounting(
         MemoryStore() if store is None else store, on_message, accounting_seconds
     )
@@ -173,6 +177,16 @@ def create_app(
     app = _App(routes=routes, lifespan=lifespan)
     app.state.accounting = accounting
     return app
+
+
+def _load(table: ModelTable) -> None:
+    """Import and build what the first call needs: open streams would wait meanwhile."""
+    for dialect in {*PROTOCOLS, *table.dialects}:
+        dialect_of(dialect).load()
+    for name in ("deltafold.models.outlined", "deltafold.message.timing"):
+        import_module(name)
+    for late in (Message, Meta, TextPart, ToolCallPart, ToolResultPart):
+        late.model_rebuild()
 
 
 async def _health(_: Request) -> Response:

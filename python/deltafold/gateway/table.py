@@ -8,7 +8,7 @@ in the table is refused with the names that are.
 """
 
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 
@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from deltafold.contract.exceptions import MisuseError
 from deltafold.contract.kinds import ErrorCode
+from deltafold.contract.names import RequestProtocol
 from deltafold.contract.validation_text import validation_text
 from deltafold.dialects import DIALECTS
 from deltafold.errors.model_error import ModelError
@@ -89,6 +90,11 @@ class ModelTable:
         """The names of the table, patterns included."""
         return list(self._rows)
 
+    @property
+    def dialects(self) -> set[RequestProtocol]:
+        """The dialects in which the Models are called."""
+        return {model.dialect for model in self._models()}
+
     def find(self, name: str) -> Upstream:
         """Return the upstream of a client's name.
 
@@ -111,12 +117,16 @@ class ModelTable:
 
     async def aclose(self) -> None:
         """Close the clients of the Models."""
+        for model in self._models():
+            await model.aclose()
+
+    def _models(self) -> Iterator[Model[Any]]:
         for row in self._rows.values():
             upstream: Upstream | None = row
             while upstream is not None:
-                await upstream.model.aclose()
+                yield upstream.model
                 if upstream.other is not None:
-                    await upstream.other.aclose()
+                    yield upstream.other
                 upstream = upstream.fallback
 
 

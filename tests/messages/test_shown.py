@@ -140,6 +140,16 @@ def test_repr_shows_arguments_in_their_own_order_and_the_first_ones() -> None:
     assert "arguments={'a': {'a': {'a': {'a': {...}}}}}" in nested
 
 
+def test_repr_of_a_failure_has_its_code_and_status() -> None:
+    with pytest.raises(ModelError) as raised:
+        deltafold.fold(b"")
+    assert repr(raised.value) == "ModelError(code='protocol_error', message='the body is empty')"
+    shown = repr(failure("y" * 10_000))
+    assert shown.startswith("ModelError(code='overloaded', message='yyy")
+    assert shown.endswith("…', status=529)")
+    assert len(shown) < 600
+
+
 @pytest.mark.parametrize("name", SHOWN)
 def test_a_long_text_is_folded_and_bounded(name: str) -> None:
     text = "first " + "x" * 300_000 + " last"

@@ -353,7 +353,7 @@ def _gateway(run: Run) -> None:
             before = run.provider.tokens
             if _status(url + path, headers, body) != _OK:
                 raise FailedTaskError(f"{path} is not answered")
-            owner = ("owner:ann", "owner:bob")[number % 2]
+            owner = ("ann", "bob")[number % 2]
             said[owner] = said.get(owner, 0) + run.provider.tokens - before
         with urllib.request.urlopen(f"{url}/spent", timeout=_SECONDS) as response:  # noqa: S310 - loopback
             counted = json.loads(response.read())

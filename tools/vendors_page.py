@@ -38,9 +38,12 @@ own = deltafold.load_model("vllm/my-model", base_url="http://10.0.0.5:8000/v1")
 
 The key comes from the first variable of the row that is set, or from `api_key`. The first protocol
 is the usual one; `load_model(name, specification="anthropic-messages")` picks another
-([names]({NAMES})). `base_url` replaces the address, also for a server or a proxy that is
-not listed here and speaks one of these protocols. `deltafold models` prints the table, and which
+([names]({NAMES})). `base_url` replaces the address. `deltafold models` prints the table, and which
 keys are set.
+
+A server or a proxy that is not listed is called under the name of one that speaks its protocol. For
+Chat Completions, such as that of SGLang, this is `vllm/my-model` with the `base_url` of the
+server, and with `api_key` if the server has one.
 
 """
 

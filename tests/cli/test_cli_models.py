@@ -153,7 +153,20 @@ def test_models_shows_the_facts_about_a_model(capsys: pytest.CaptureFixture[str]
     assert "128,000 tokens" in out
     assert "parallel_tool_calls" in out
     assert main(["models", "vllm/some-model"]) == 0
-    assert "unknown" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "unknown" in out
+    assert "pip install" not in out  # the list is there, and has no such model
+
+
+def test_models_names_the_extra_without_which_prices_are_unknown(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "genai_prices", None)
+    monkeypatch.setattr("deltafold.message.cost._price_list", lambda: None)  # it is kept
+    assert main(["models", "openai/gpt-5"]) == 0
+    out = capsys.readouterr().out
+    assert "unknown" in out
+    assert "pip install 'deltafold[prices]'" in out
 
 
 def test_doctor_shows_versions_extras_and_the_call_without_secrets(

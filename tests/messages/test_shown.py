@@ -128,6 +128,28 @@ def test_a_page_has_the_colours_of_the_notebook(name: str) -> None:
     assert "background" not in styles
 
 
+def test_repr_shows_arguments_in_their_own_order_and_the_first_ones() -> None:
+    given = {"place": "Brest", "hour": 17, "boat": {"name": "Ys", "berths": 2}}
+    call = ToolCallPart(tool_call_id="c", tool_name="book", arguments=given)
+    assert f"arguments={given!r}" in repr(call)
+    many = {f"{number}": number for number in range(9, 0, -1)}
+    shown = repr(ToolCallPart(tool_call_id="c", tool_name="f", arguments=many))
+    assert "arguments={'9': 9, '8': 8, '7': 7, '6': 6, '5': 5, '4': 4, ...}" in shown
+    deep = {"a": {"a": {"a": {"a": {"a": 1}}}}}
+    nested = repr(ToolCallPart(tool_call_id="c", tool_name="f", arguments=deep))
+    assert "arguments={'a': {'a': {'a': {'a': {...}}}}}" in nested
+
+
+def test_repr_of_a_failure_has_its_code_and_status() -> None:
+    with pytest.raises(ModelError) as raised:
+        deltafold.fold(b"")
+    assert repr(raised.value) == "ModelError(code='protocol_error', message='the body is empty')"
+    shown = repr(failure("y" * 10_000))
+    assert shown.startswith("ModelError(code='overloaded', message='yyy")
+    assert shown.endswith("…', status=529)")
+    assert len(shown) < 600
+
+
 @pytest.mark.parametrize("name", SHOWN)
 def test_a_long_text_is_folded_and_bounded(name: str) -> None:
     text = "first " + "x" * 300_000 + " last"

@@ -290,6 +290,8 @@ def test_an_answer_that_nobody_continues_keeps_its_error(
     assert error.code is ErrorCode.CONNECTION_LOST
     assert error.partial_message is not None
     assert error.partial_message.text == "At 17"
+    told = [str(warning["message"]) for warning in error.warnings]
+    assert told == ["anthropic claude-demo was not called: it cannot continue the answer"]
     assert not servers.second.requests
 
 

@@ -551,6 +551,7 @@ def test_a_name_picks_adapter_vendor_and_specification(
         ("some-model", None, "names no vendor.*openrouter/some-model"),
         ("anthropic/", None, "a vendor, a slash and a model"),
         ("antropic/claude", None, "did you mean 'anthropic'"),
+        ("sglang/qwen", None, "write vllm/qwen and its base_url; there are anthropic, "),
         ("anthropic/claude", "gemini", "anthropic speaks anthropic-messages"),
         ("openai/gpt", "openai-chat+klingon", "klingon"),
     ],

@@ -5,6 +5,7 @@ one model.
 """
 
 from dataclasses import asdict
+from importlib.util import find_spec
 from os import environ
 
 from deltafold import VENDORS, MisuseError, UnknownDialectError, Vendor, load_model
@@ -116,6 +117,6 @@ def _show(name: str) -> int:
         near = [f"{info.provider_id}/{one}" for one in near_models(model.model_id)]
         if near:
             print(f"\nThe table of models does not have it. Did you mean {' or '.join(near)}?")
-    if window is None and prices is None:
-        print("\nWindows and prices are those of genai-prices: pip install 'deltafold[prices]'")
+    if prices is None and find_spec("genai_prices") is None:
+        print("\nPrices are those of genai-prices: pip install 'deltafold[prices]'")
     return EXIT_DONE

@@ -6,6 +6,7 @@ Law: `repr` of a model costs and shows a bounded number of characters, however l
 """
 
 import reprlib
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, cast
 
 if TYPE_CHECKING:
@@ -29,6 +30,18 @@ class _Short(reprlib.Repr):
         if len(x) <= _LONGEST_TEXT:
             return repr(x)
         return f"{x[:_LONGEST_TEXT]!r}... ({len(x):,} characters)"
+
+    def repr_dict(self, x: "dict[object, object]", level: int) -> str:
+        """Show the first members in their own order, in which a model wrote arguments."""
+        if x and level <= 0:
+            return f"{{{self.fillvalue}}}"
+        shown = [
+            f"{self.repr1(name, level - 1)}: {self.repr1(x[name], level - 1)}"
+            for name in islice(x, self.maxdict)
+        ]
+        if len(x) > self.maxdict:
+            shown.append(self.fillvalue)
+        return f"{{{', '.join(shown)}}}"
 
     def repr_instance(self, x: object, level: int) -> str:
         """Show a model as it shows itself, and the beginning of anything else."""

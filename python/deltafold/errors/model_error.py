@@ -130,11 +130,21 @@ class ModelError(Shown, DeltafoldError):
             body=fields.body,
         )
 
+    def __repr__(self) -> str:
+        """Return the code, the message and the status, as a list of failures shows them."""
+        status = "" if self.status is None else f", status={self.status}"
+        return f"{type(self).__name__}(code='{self.code}', message={self._line()!r}{status})"
+
+    def _line(self) -> str:
+        """Return the message as one line of bounded length."""
+        line = " ".join(self.message.split())
+        if len(line) <= _MAX_MESSAGE_CHARACTERS:
+            return line
+        return f"{line[:_MAX_MESSAGE_CHARACTERS]}…"
+
     def __str__(self) -> str:
         """Return one line with the failure and the next step."""
-        message = " ".join(self.message.split())
-        if len(message) > _MAX_MESSAGE_CHARACTERS:
-            message = f"{message[:_MAX_MESSAGE_CHARACTERS]}…"
+        message = self._line()
         facts = ", ".join(self._facts())
         context = f" ({facts})" if facts else ""
         said = f"{self.code}: {message or 'no message'}{context}; {_next_step(self)}"

@@ -54,7 +54,8 @@ class ClientRequest:
         previous: the id of the response that the request continues, None without one.
         stores: whether the answer may be continued by its id.
         headers: headers of the request that an upstream of the same protocol gets too.
-        owner: who may continue the answer, "" for a client without a key.
+        owner: who may continue the answer: "owner:" and the name that `on_connect` returned, else a
+            digest of the client's key, or "" for a client without one.
     """
 
     protocol: WrittenProtocol

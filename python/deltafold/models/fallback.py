@@ -70,6 +70,7 @@ _HELD: Final = ("previous_response_id", "conversation", "cached_content")
 
 _OF_ONE_MODEL: Final = frozenset({"model_id", "known_as"})
 _OF_ONE_PROVIDER: Final = frozenset({"extra_body", "extra_headers", "extra_query"})
+_NO_REST: Final = "it cannot continue the answer"
 
 
 @cache
@@ -184,6 +185,9 @@ class Course:
             return None
         begun = bool(core.assembler.snapshot().parts)
         if begun and not self.continues:
+            passed_over = [_left_out(one.model, MisuseError(_NO_REST)) for one in self._left]
+            self._left.clear()
+            core.call.notes = [*core.call.notes, *passed_over]
             return None
         partial = core.snapshot() if begun else self._arguments.continue_from
         left_out: list[Mapping[str, object]] = []
@@ -218,7 +222,7 @@ class Course:
         if is_as_small(error, self._last, model):
             raise MisuseError("its window is no larger")
         if partial is not None and not model.can_continue(partial):
-            raise MisuseError("it cannot continue the answer")
+            raise MisuseError(_NO_REST)
 
     def _is_of_first_provider(self, model: Candidate) -> bool:
         first = self._first

@@ -93,7 +93,10 @@ def _named(name: str) -> tuple[Vendor, str, str | None]:
     author = None if row is None else VENDORS.get(row.author)
     if author is not None:
         return author, model_id, first
-    hint = did_you_mean(first, VENDORS) or f"; there are {', '.join(VENDORS)}"
+    hint = did_you_mean(first, VENDORS) or (
+        f"; for another server of Chat Completions write vllm/{model_id} and its base_url;"
+        f" there are {', '.join(VENDORS)}"
+    )
     raise MisuseError(f"name: unknown vendor {first!r}{hint}")
 
 

@@ -416,6 +416,17 @@ def test_tools_do_not_keep_their_conversation(rounds: KeptRounds, content: list[
     assert len(rounds) == 0
 
 
+@pytest.mark.parametrize("window", [40, 10_000], ids=["the last messages", "all messages"])
+def test_one_conversation_keeps_little(rounds: KeptRounds, window: int) -> None:
+    provider = Provider("anthropic/claude-sonnet-5-5")
+    messages: list[Message] = []
+    for number in range(60):
+        messages += [Message.user("Go on."), Message.assistant(f"Answer {number}")]
+        options = {} if window < len(messages) else {"temperature": number / 100}
+        provider.sent([*messages[-window:], Message.user("And now?")], **options)
+    assert 0 < len(rounds) <= 4
+
+
 def test_what_is_kept_goes_with_the_conversation(rounds: KeptRounds) -> None:
     provider = Provider("anthropic/claude-sonnet-5-5")
     messages, tools = grown()

@@ -5,8 +5,9 @@ from typing import Final
 
 import pytest
 
+from any_name import AnyName
 from inserted_events import EVENTS, StreamWithEvent, streams_with_an_event
-from passed_streams import passed, passed_streams
+from passed_streams import passed, passed_streams, received
 from text_bodies import text_fixtures
 
 # The client of Responses serialises items by its types, and warns of those that they lack.
@@ -79,6 +80,58 @@ def test_no_content_behind_a_failing_finish_word_passes() -> None:
         body = b"".join((*before, *between, *after))
         stream = StreamWithEvent("openai-chat", "a failing finish word", body, "comment", 0)
         assert not passed(dict.fromkeys(range(8), stream)).wrong
+
+
+_MESSAGE: Final = b"""\
+event: message_start
+data: {"type":"message_start","message":{"id":"m","role":"assistant","content":[]}}
+
+event: content_block_start
+data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Half"}}
+
+"""
+
+_BEGUN: Final = {
+    "openai-chat": _chunk({"role": "assistant", "content": "Half"}),
+    "anthropic-messages": _MESSAGE,
+}
+
+
+@pytest.mark.parametrize(
+    ("dialect", "event", "is_read"),
+    [
+        ("openai-chat", b'data: {"object":"error","message":"busy"}\n\n', False),
+        ("openai-chat", b'data: {"detail":"busy"}\n\n', False),
+        ("openai-chat", b'event: error\ndata: {"message":"busy"}\n\n', False),
+        ("openai-chat", b'data: {"error":{"message":"busy"}}\n\n', True),
+        ("anthropic-messages", b'data: {"error":{"message":"busy"}}\n\n', False),
+        (
+            "anthropic-messages",
+            b'event: error\ndata: {"type":"error","error":{"message":"busy"}}\n\n',
+            True,
+        ),
+    ],
+)
+def test_a_client_reads_the_error_once(dialect: AnyName, event: bytes, *, is_read: bool) -> None:
+    body = _BEGUN[dialect] + event
+    stream = StreamWithEvent(dialect, "an error of a router", body, "comment", 0)
+    assert not passed(dict.fromkeys(range(8), stream)).wrong
+    got = received(stream)
+    assert body in got
+    assert got.endswith(event) == is_read
+    assert got.count(b"busy") == (1 if is_read else 2)
+
+
+@pytest.mark.parametrize("end", [b"\n", b""], ids=["line", "nothing"])
+def test_events_without_empty_lines_pass_at_the_end(end: bytes) -> None:
+    chunks = [_chunk({"content": "a"}), _chunk({"content": "b"}), _chunk({}, "stop")]
+    body = b"".join(chunk.replace(b"\n\n", b"\n") for chunk in chunks) + b"data: [DONE]" + end
+    stream = StreamWithEvent("openai-chat", "joined events", body, "comment", 0)
+    assert not passed(dict.fromkeys(range(8), stream)).wrong
+    assert body in received(stream)
 
 
 @pytest.mark.parametrize("end", [b"\n\n", b"\n", b""], ids=["empty line", "line", "nothing"])

@@ -10,6 +10,7 @@ import asyncio
 import gc
 import json
 import random
+import weakref
 from collections import Counter
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -21,7 +22,16 @@ import pytest
 import deltafold
 from agent_requests import CLIENTS, Session, request_of
 from any_name import AnyName
-from deltafold import ImagePart, Message, MisuseError, ModelError, TextPart
+from deltafold import (
+    ImagePart,
+    Message,
+    MisuseError,
+    ModelError,
+    OutputSchema,
+    TextPart,
+    ToolChoice,
+    ToolSpec,
+)
 from deltafold.dialects import message_rows
 from deltafold.message.messages import Meta, Role, ToolCallPart
 from deltafold.models import kept_rounds, outlined
@@ -148,6 +158,8 @@ def test_each_call_is_what_the_rules_write(name: str, every: int, *, faulty: boo
     assert faulty or "mistral" in name or outlined.STENCILS.written > before
 
 
+PICTURE: Final = ImagePart(mime_type="image/png", data="AA==")
+
 TEXTS: Final = [f"text {number}" for number in range(41)]
 
 CHAT: Final[list[Any]] = [
@@ -206,8 +218,6 @@ def test_a_call_looks_at_what_is_new(rounds: KeptRounds) -> None:
         last = count["messages"]
     assert last < 12
 
-
-PICTURE: Final = ImagePart(mime_type="image/png", data="AA==")
 
 CHANGES: Final[dict[str, Callable[[list[Message], int], object]]] = {
     "a part is added": lambda said, at: said[at].parts.append(TextPart(text="More.")),
@@ -274,6 +284,147 @@ def test_branches_models_and_settings_have_rounds_of_their_own() -> None:
     other = first.sent(branches[0], tools[:1])
     with rules_alone():
         assert other == first.sent(branches[0], tools[:1])
+
+
+def spec(**members: Any) -> ToolSpec:  # noqa: ANN401 - JSON
+    schema: Any = {"type": "object", "properties": {"day": {"default": 1}, "place": {}, **members}}
+    return ToolSpec(name="tide", parameter_schema=schema)
+
+
+def function() -> Callable[..., object]:
+    def tide(day: int) -> str:
+        """The tide of a day."""
+        return f"{day}: 17:42"
+
+    return tide
+
+
+def _describe(tools: list[Any]) -> None:
+    tools[0]["function"]["description"] = "The tide, in metres."
+
+
+def _redescribe(tools: list[Any]) -> None:
+    tools[0].__doc__ = "The tide of a day, in metres."
+
+
+def _turn_around(tools: list[Any]) -> None:
+    properties = tools[0].parameter_schema["properties"]
+    properties["day"] = properties.pop("day")
+
+
+TOOLS: Final[dict[str, tuple[Callable[[], list[Any]], Callable[[list[Any]], object]]]] = {
+    "one more": (lambda: [spec()], lambda tools: tools.append(ToolSpec(name="other"))),
+    "a member of a schema": (
+        lambda: [spec()],
+        lambda tools: tools[0].parameter_schema["properties"].update(time={}),
+    ),
+    "the order of a schema": (lambda: [spec()], _turn_around),
+    "a value that is equal": (
+        lambda: [spec()],
+        lambda tools: tools.__setitem__(0, spec(day={"default": True})),
+    ),
+    "the JSON of a tool": (
+        lambda: [{"type": "function", "function": {"name": "tide", "parameters": {}}}],
+        _describe,
+    ),
+    "the docstring of a function": (lambda: [function()], _redescribe),
+}
+
+
+@pytest.mark.parametrize("change", TOOLS)
+def test_tools_that_were_changed_are_sent(change: str) -> None:
+    provider = Provider("openai/gpt-5.6-terra")
+    messages, _ = grown()
+    make, change_of = TOOLS[change]
+    tools = make()
+    before = provider.sent(messages, tools)
+    assert provider.sent(messages, tools) == before
+    change_of(tools)
+    made = provider.sent(messages, tools)
+    with rules_alone():
+        assert made == provider.sent(messages, tools)
+    assert made != before
+
+
+LONG: Final = "A long description of what is wanted. " * 9
+
+SETTINGS: Final[dict[str, Callable[[str], Any]]] = {
+    "output_schema": lambda text: {
+        "output_schema": OutputSchema(json_schema={"type": "object", "description": LONG + text})
+    },
+    "tool_choice": lambda text: {
+        "tool_choice": ToolChoice(mode="auto", allowed_tools=(*"abcdefgh", text))
+    },
+    "extra_body": lambda text: {"extra_body": {"user": Unnamed(text)}},
+}
+
+
+class Unnamed(str):
+    """A text that no log shows."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "***"
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_settings_are_told_apart_to_their_end(name: str) -> None:
+    provider = Provider("openai/gpt-5.6-terra")
+    messages, _ = grown()
+    tools = [ToolSpec(name=letter) for letter in "abcdefghxy"]
+    before = provider.sent(messages, tools, **SETTINGS[name]("x"))
+    made = provider.sent(messages, tools, **SETTINGS[name]("y"))
+    with rules_alone():
+        assert made == provider.sent(messages, tools, **SETTINGS[name]("y"))
+    assert made != before
+
+
+@pytest.mark.parametrize("name", ["tool_specs", "system_prompt_content"])
+def test_what_can_be_read_once_is_read_once(name: str) -> None:
+    provider = Provider("openai/gpt-5.6-terra")
+    messages, _ = grown()
+    messages[9].parts.append(PICTURE)
+    value = [spec()] if name == "tool_specs" else [TextPart(text="Be brief.")]
+    made = provider.sent(messages, **{name: iter(value)})
+    assert made == provider.sent(messages, **{name: value})
+
+
+class Desk:
+    """An object with a conversation, and a tool."""
+
+    def __init__(self) -> None:
+        self.messages, _ = grown()
+
+    def tide(self, day: int) -> str:
+        """The tide of a day."""
+        return f"{day}: {len(self.messages)}"
+
+
+@pytest.mark.parametrize("content", [[], [PICTURE]], ids=["plain", "not plain"])
+def test_tools_do_not_keep_their_conversation(rounds: KeptRounds, content: list[Any]) -> None:
+    provider = Provider("openai/gpt-5.6-terra")
+    desk = Desk()
+    desk.messages[0].parts += content
+    desk.messages[9].parts += content
+    provider.sent(desk.messages, [desk.tide])
+    assert len(rounds) == 1
+    alive = weakref.ref(desk)
+    del desk
+    gc.collect()
+    assert alive() is None
+    assert len(rounds) == 0
+
+
+@pytest.mark.parametrize("window", [40, 10_000], ids=["the last messages", "all messages"])
+def test_one_conversation_keeps_little(rounds: KeptRounds, window: int) -> None:
+    provider = Provider("anthropic/claude-sonnet-5-5")
+    messages: list[Message] = []
+    for number in range(60):
+        messages += [Message.user("Go on."), Message.assistant(f"Answer {number}")]
+        options = {} if window < len(messages) else {"temperature": number / 100}
+        provider.sent([*messages[-window:], Message.user("And now?")], **options)
+    assert 0 < len(rounds) <= 4
 
 
 def test_what_is_kept_goes_with_the_conversation(rounds: KeptRounds) -> None:

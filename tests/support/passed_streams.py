@@ -23,6 +23,7 @@ import judge_anthropic
 import judge_gemini
 import judge_openai
 import judging
+from any_name import AnyName
 from client_requests import asked
 from deltafold import Decoder, Message, MessageAssembler, ModelError, ProviderPart, ThinkingPart
 from deltafold.gateway import ClientRequest, create_app
@@ -91,15 +92,10 @@ async def _passed(
     async with httpx2.AsyncClient(transport=application, base_url="http://localhost") as client:
         for number, stream in streams.items():
             sent = stream.sent()
-            path, body = asked(stream.dialect, streams=True)
-            if stream.dialect == "openai-chat":
-                body["stream_options"] = {"include_usage": True}
             told.clear()
             transport.requests.clear()
             transport.queue(Recording(_pieces(chance_of(seed, number), sent)))
-            response = await client.post(
-                path.replace("/m:", f"/{stream.dialect}:"), json=body | {"model": stream.dialect}
-            )
+            response = await _answer(client, stream.dialect)
             broken = list(_broken_laws(stream, sent, response, told, found))
             is_judged = number % judge_every == 0 and response.status_code == 200
             if is_judged and told:
@@ -107,6 +103,27 @@ async def _passed(
             for law in broken:
                 found.wrong.append(f"stream {number} of seed {seed}: {stream}: {law}")
     return found
+
+
+async def _answer(client: httpx2.AsyncClient, dialect: AnyName) -> httpx2.Response:
+    path, body = asked(dialect, streams=True)
+    if dialect == "openai-chat":
+        body["stream_options"] = {"include_usage": True}
+    return await client.post(path.replace("/m:", f"/{dialect}:"), json=body | {"model": dialect})
+
+
+def received(stream: StreamWithEvent) -> bytes:
+    """Return the bytes that a client gets of a stream."""
+
+    async def read() -> bytes:
+        transport = ReplayTransport(flat_out=True)
+        transport.queue(Recording(((0.0, stream.sent()),)))
+        models = {stream.dialect: model_at(stream.dialect, transport)}
+        application = httpx2.ASGITransport(create_app(models))
+        async with httpx2.AsyncClient(transport=application, base_url="http://localhost") as client:
+            return (await _answer(client, stream.dialect)).content
+
+    return asyncio.run(read())
 
 
 def _pieces(chance: random.Random, body: bytes) -> tuple[tuple[float, bytes], ...]:

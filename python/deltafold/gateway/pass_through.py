@@ -74,6 +74,7 @@ class PassedBytes:
     __slots__ = (
         "_before",
         "_closing",
+        "_failing",
         "_is_behind",
         "_is_over",
         "_last",
@@ -89,7 +90,7 @@ class PassedBytes:
     def __init__(self, protocol: RequestProtocol, shown: Callable[[bytes], bytes] = bytes) -> None:
         self.is_failing = False
         self._protocol: RequestProtocol = protocol
-        self._closing = protocol_of(protocol).closing
+        self._closing, self._failing = protocol_of(protocol).closing, protocol_of(protocol).failing
         self._shown = shown
         self._whole: list[bytes] = []
         self._part: list[bytes] = []
@@ -218,15 +219,14 @@ class PassedBytes:
         return self._events()
 
     @property
-    def ends_with_event(self) -> bool:
-        """Whether the last bytes are an event with data, which clients read."""
-        lines = self._last.splitlines()
-        while lines and not lines[-1]:
-            lines.pop()
-        for line in reversed(lines):
-            if not line or line.startswith(b"data:"):
-                return bool(line) and not self._part
-        return False
+    def tells_failure(self) -> bool:
+        """Whether the last bytes are an event that clients read as the failure of a stream."""
+        events = self._last.rstrip(b"\r\n")
+        start = max((found.end() for found in _END.finditer(events)), default=0)
+        last = events[start:]
+        if self._part or not any(line.startswith(b"data:") for line in last.splitlines()):
+            return False
+        return self._failing.search(last) is not None
 
 
 _OF_A_RECORD: Final = frozenset(
@@ -297,9 +297,13 @@ def _event_without_usage(lines: list[bytes]) -> list[bytes]:
 def _is_event(rest: bytes) -> bool:
     """Return whether an event lacks nothing but the empty line after it."""
     fields = [line[5:] for line in rest.splitlines() if line.startswith(b"data:")]
-    data = b"\n".join(fields).strip()
+    # The decoder also reads events that stand without empty lines between them.
+    return _is_data(b"\n".join(fields)) or (bool(fields) and all(map(_is_data, fields)))
+
+
+def _is_data(field: bytes) -> bool:
     try:
-        json.loads(data)
+        json.loads(field)
     except (ValueError, RecursionError):
-        return data == b"[DONE]"
+        return field.strip() == b"[DONE]"
     return True

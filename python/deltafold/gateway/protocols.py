@@ -7,6 +7,7 @@ the requests, and of a target, which writes the answers. Only the endpoints that
 alone, and the lists of models, are in `app.py`.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias, cast
@@ -54,6 +55,9 @@ def _no_options(_members: Mapping[str, object], _streams: object) -> EncoderOpti
     return {}
 
 
+_ANY: Final = re.compile(b"")
+
+
 @dataclass(frozen=True, slots=True)
 class ClientProtocol:
     """One row of the registry.
@@ -70,6 +74,7 @@ class ClientProtocol:
         in_pieces: whether clients send an answer back in the pieces of its stream.
         forwarded: headers that an upstream of the same protocol gets too; they belong to the body.
         closing: mark and bytes of the event after the one with which a stream is complete.
+        failing: finds a member or a name by which clients know an event that fails a stream.
         on_cut: what a client sees of an upstream that was lost.
     """
 
@@ -83,6 +88,7 @@ class ClientProtocol:
     in_pieces: bool = False
     forwarded: tuple[str, ...] = ()
     closing: tuple[bytes, bytes] | None = None
+    failing: re.Pattern[bytes] = _ANY
     on_cut: OnCut = "event"
 
 
@@ -125,9 +131,17 @@ PROTOCOLS: Final[Mapping[str, ClientProtocol]] = {
             conversation="messages",
             options=_of_chat,
             closing=(b"[DONE]", b"data: [DONE]\n\n"),
+            # `_streaming.py` of openai-python 3.54 knows an error by its member alone.
+            failing=re.compile(rb'"(?:error|choices)"\s*:|\[DONE\]'),
         ),
         # A request may continue a response without `input`.
-        ClientProtocol("openai-responses", ("/v1/responses",), options=_of_responses, stores=True),
+        ClientProtocol(
+            "openai-responses",
+            ("/v1/responses",),
+            options=_of_responses,
+            stores=True,
+            failing=re.compile(rb'"error"\s*:|"type"\s*:\s*"(?:error"|response\.)'),
+        ),
         ClientProtocol(
             "anthropic-messages",
             ("/v1/messages",),
@@ -135,6 +149,8 @@ PROTOCOLS: Final[Mapping[str, ClientProtocol]] = {
             # Members of a beta are refused without its name.
             forwarded=("anthropic-beta",),
             closing=(b"message_stop", b'event: message_stop\ndata: {"type":"message_stop"}\n\n'),
+            # `_streaming.py` of anthropic-python 2.12 skips an event without a name.
+            failing=re.compile(rb"(?:^|[\r\n])event: ?(?:error|message_)"),
         ),
         ClientProtocol(
             "gemini",

@@ -355,8 +355,9 @@ class StreamedResponse(Response):
                 return data + self._failed(error)
             return data + self._encoder.feed(error)
         data = passed.last() if end is None else passed.take_until(end)
-        # Gemini sends an error as a bare JSON object between events.
-        return data if passed.ends_with_event else data + self._encoder.feed(error)
+        # Gemini sends an error as a bare JSON object between events, and routers send events of
+        # other protocols, which clients skip.
+        return data if passed.tells_failure else data + self._encoder.feed(error)
 
     async def _edited(self, deltas: Iterable[MessageDelta]) -> bytes:
         """Encode the deltas that the hook leaves, or the error that it raises."""

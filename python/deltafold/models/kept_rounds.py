@@ -128,16 +128,27 @@ class KeptRounds:
     def _find(
         self, messages: list[Message], settings: Hashable
     ) -> tuple[int, "_Rounds | _Refused | None"]:
-        """Return the newest entry of a conversation, and the place of its message."""
+        """Return the newest entry of a conversation, and the place of its message.
+
+        Entries that no call of this conversation can use any more are dropped on the way.
+        """
+        newer: set[Hashable] = set()
         for place in range(len(messages) - 1, max(-1, len(messages) - 1 - _FAR), -1):
-            known = (self._behind.find(messages[place]) or {}).get(settings)
-            if known is None:
+            behind = self._behind.find(messages[place])
+            if behind is None:
                 continue
+            known = behind.get(settings)
             if isinstance(known, _Refused):
                 return place, known
-            start = place + 1 - known.count
-            if start > 0 and known.messages.are_in(known.count, messages, start):
-                return place, known
+            if known is not None:
+                start = place + 1 - known.count
+                if start > 0 and known.messages.are_in(known.count, messages, start):
+                    return place, known
+            others = [key for key in behind if key != settings and key not in newer]
+            newest = others[max(0, len(others) + len(newer) + 1 - _MOST) :]
+            newer.update(newest)
+            if len(newest) < len(behind):
+                self._put_all(messages[place], {key: behind[key] for key in newest})
         return 0, None
 
     def _begun(self, messages: list[Message], settings: Hashable, learn: Learn) -> bytes | None:

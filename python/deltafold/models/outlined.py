@@ -8,20 +8,31 @@ call itself if the sample does not represent it. The history in the body is pars
 """
 
 import json
+import weakref
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from types import FunctionType, MethodType
 from typing import Final, TypeGuard, cast
 
-from deltafold._core import RequestOutline
+from pydantic import BaseModel
+
+from deltafold._core import RequestOutline, plain_json
 from deltafold.dialects import Dialect, message_rows
 from deltafold.dialects.settings import ModelConfig
 from deltafold.dialects.stencils import OutlinedMessages, Ruled, Stencils, Translated
 from deltafold.message.messages import Message, Role
-from deltafold.models.call_inputs import CallArguments, Messages, conversation_of
+from deltafold.models.call_inputs import (
+    CallArguments,
+    Messages,
+    Tools,
+    conversation_of,
+    tools_of,
+)
 from deltafold.models.json_body import encoded
 from deltafold.models.kept_rounds import KeptRounds, Learned
 from deltafold.models.prepared import WrittenCall
+from deltafold.specs.tool_specs import ToolSpec
 
 STENCILS: Final = Stencils[WrittenCall]()
 """Calls of recent forms, of all Models."""
@@ -43,17 +54,32 @@ class _Same:
         return isinstance(other, _Same) and self._of is other._of
 
 
-class _Equal:
-    """Tools as a key: all that are equal."""
+class _Function:
+    """A function or a class as a key: it is that one alone, as long as its words stay the same.
 
-    def __init__(self, of: object) -> None:
-        self._of = of
+    The key does not keep it alive. A tool is often a method of an object that has the conversation,
+    and a conversation that its own rounds refer to would never be freed.
+    """
+
+    def __init__(self, of: FunctionType | MethodType | type) -> None:
+        # Each look at a method makes another object.
+        own = cast("FunctionType", of.__func__) if isinstance(of, MethodType) else of
+        self._is_method = own is not of
+        self._of = weakref.ref(own)
+        self._words = (own.__doc__, own.__name__, "")
+        if not isinstance(own, type):
+            typed = (own.__annotations__, own.__defaults__, own.__kwdefaults__)
+            self._words = (own.__doc__, own.__name__, repr(typed))
 
     def __hash__(self) -> int:
-        return 0
+        return hash(self._words)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Equal) and (self._of is other._of or self._of == other._of)
+        if not isinstance(other, _Function):
+            return False
+        own = self._of()
+        is_same = own is not None and own is other._of()
+        return is_same and (self._is_method, self._words) == (other._is_method, other._words)
 
 
 class JsonMembers(Mapping[str, object]):
@@ -98,7 +124,8 @@ def written_alike(
         row: the dialect of the Model.
         write: writes a call.
     """
-    if asked.continue_from is not None or asked.output is not None:
+    is_other = asked.continue_from is not None or asked.output is not None
+    if is_other or _has_iterator(asked.tool_specs, asked.system_prompt_content):
         return None
     messages = asked.messages
     if isinstance(messages, OutlinedMessages):
@@ -112,7 +139,7 @@ def written_alike(
             return None
         content, notes, alike = made
     elif _may_have_rounds(messages):
-        said = cast("list[Message]", [*_system(asked), *messages])
+        said = [*_system(asked), *messages]
         settings = _settings(asked, config, None)
         rules = _Rules(asked, row, write, _read(said))
         found = None if settings is None else _kept(said, settings, rules, row)
@@ -126,6 +153,11 @@ def written_alike(
     return replace(alike, body=body, messages=messages, notes=notes, content=content)
 
 
+def _has_iterator(*given: object) -> bool:
+    """Return whether a value can be read only once: the rules do."""
+    return any(isinstance(one, Iterator) for one in given)
+
+
 def _may_have_rounds(messages: Messages) -> TypeGuard[Sequence[Message]]:
     """Return whether a stencil may render these messages; the others are checked later.
 
@@ -137,13 +169,54 @@ def _may_have_rounds(messages: Messages) -> TypeGuard[Sequence[Message]]:
 
 
 def _settings(asked: CallArguments, config: ModelConfig, key: Hashable) -> Hashable | None:
-    """Return the key of all that a call depends on beside its messages, None without a key."""
+    """Return the key of all that a call depends on beside its messages, None without a key.
+
+    The caller may change each object later, so that the key has what it says now.
+    """
     asks = (asked.repair, asked.strict, asked.streamed)
     try:
-        given = repr((asked.params, asked.tool_choice, asked.notes))
-    except (RecursionError, ValueError):  # too deep, or an integer of too many digits
+        given = _written([asked.params, asked.tool_choice, asked.notes])
+        tools = _key_of_tools(asked.tool_specs or ())
+    except Exception:  # noqa: BLE001 - the rules raise it again for the call itself
         return None
-    return (_Same(config), _Equal(asked.tool_specs), given, asks, key)
+    return (_Same(config), tools, given, asks, key)
+
+
+def _key_of_tools(tools: Tools) -> Hashable:
+    functions: list[_Function] = []
+    others: list[object] = []
+    for tool in tools:
+        if isinstance(tool, Mapping):
+            others.append(cast("object", tool))
+        elif isinstance(tool, FunctionType | MethodType | type) and not hasattr(tool, "to_spec"):
+            functions.append(_Function(tool))
+            others.append(None)
+        else:
+            specs = [tool] if isinstance(tool, ToolSpec) else tools_of([tool])
+            others.append([vars(spec) for spec in specs])
+    return (_written(others), *functions)
+
+
+def _written(value: object) -> str | bytes:
+    """Return the JSON of a value that a caller gave: `repr` cuts off long texts of a model."""
+    plain = plain_json({"": value})
+    return _COMPLETE.encode(value) if plain is None else plain
+
+
+def _members(one: object) -> object:
+    """Return the members of an object in the arguments of a call.
+
+    Raises:
+        TypeError: this is another object.
+    """
+    if isinstance(one, BaseModel):
+        return [type(one).__qualname__, dict(one)]
+    if isinstance(one, Mapping):
+        return dict(cast("Mapping[object, object]", one))
+    raise TypeError(type(one).__qualname__)
+
+
+_COMPLETE: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_members)
 
 
 def _system(asked: CallArguments) -> Sequence[Message]:

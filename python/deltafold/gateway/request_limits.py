@@ -100,7 +100,8 @@ async def body_of(request: Request, max_bytes: int, max_members: int) -> bytes:
     encoding = request.headers.get("content-encoding")
     try:
         unpacked = decoded(sent, encoding, max_members=max_members)
-        return b"".join([piece async for piece in _bounded(unpacked, max_bytes)])
+        # Starlette's stream ends with an empty piece; the join of one piece copies nothing.
+        return b"".join([piece async for piece in _bounded(unpacked, max_bytes) if piece])
     except ContentDecodingError as error:
         raise refusal(str(error), status=415) from error
 

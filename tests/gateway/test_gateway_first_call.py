@@ -7,6 +7,8 @@ from typing import Final
 
 import pytest
 
+from client_requests import asked
+
 PROGRAM: Final = """
 import asyncio, json, sys
 import httpx2
@@ -14,7 +16,6 @@ from pydantic import BaseModel
 import deltafold
 from deltafold.gateway import create_app
 from deltafold.testing import Recording, ReplayTransport
-from client_requests import asked
 
 ANSWERS = {
     "openai-chat": 'data: {"id":"c","choices":[{"delta":{"content":"Hi"},"index":0,'
@@ -33,19 +34,18 @@ def unfinished(kind):
             yield one.__qualname__
         yield from unfinished(one)
 
-async def main(client_protocol, upstream):
+async def main(upstream, path, body):
     transport = ReplayTransport(flat_out=True)
     transport.queue(Recording.of(ANSWERS[upstream].encode()))
     model = deltafold.load_model(
         upstream + "/m", client=transport, base_url="http://up.example", api_key="k"
     )
     app = create_app({"*": model})
-    path, body = asked(client_protocol, streams=True)
     at = httpx2.ASGITransport(app)
     async with httpx2.AsyncClient(transport=at, base_url="http://localhost") as client:
         await client.get("/health")
         before, late = set(sys.modules), set(unfinished(BaseModel))
-        answer = await client.post(path, json=body)
+        answer = await client.post(path, json=json.loads(body))
         assert answer.status_code == 200, answer.text
         imported = {name for name in set(sys.modules) - before if name.startswith("deltafold")}
         print(json.dumps([sorted(imported), sorted(late - set(unfinished(BaseModel)))]))
@@ -64,8 +64,10 @@ asyncio.run(main(*sys.argv[1:]))
     ],
 )
 def test_the_first_call_imports_and_builds_nothing(protocol: str, upstream: str) -> None:
-    command = [sys.executable, "-c", PROGRAM, protocol, upstream]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    path, body = asked(protocol, streams=True)
+    command = [sys.executable, "-c", PROGRAM, upstream, path, json.dumps(body)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
     imported, built = json.loads(done.stdout)
     assert imported == []
     assert built == []

@@ -123,7 +123,8 @@ impl State {
         if let Some(usage) = event.usage {
             self.merge_usage(usage, sink);
         }
-        if let (Some(reason), false) = (rare.block_reason, has_candidate) {
+        // An error that is held came first, and it is the one that the stream fails with.
+        if let (Some(reason), false, true) = (rare.block_reason, has_candidate, sink.is_open()) {
             let reason = reason.text();
             let message = match rare.block_message {
                 Some(message) => message.text(),

@@ -30,6 +30,7 @@ async def call(
     streams: bool,
     body: dict[str, Any] = BODY,
     hooks: Hooks | None = None,
+    key: str = "of-a-client",
     **settings: Any,  # noqa: ANN401 - settings of the upstream
 ) -> tuple[dict[str, Any], list[str]]:
     """Return the body that the upstream gets, and the warnings that `on_message` gets."""
@@ -44,7 +45,9 @@ async def call(
     model = OpenAIChatModel(settings, client=transport, hooks=hooks, **at)
     application = httpx2.ASGITransport(create_app({"m": model}, on_message=on_message))
     async with httpx2.AsyncClient(transport=application, base_url="http://localhost") as client:
-        answer = await client.post("/v1/messages", json=body | {"stream": streams})
+        answer = await client.post(
+            "/v1/messages", json=body | {"stream": streams}, headers={"x-api-key": key}
+        )
     assert answer.status_code == 200
     sent: dict[str, Any] = json.loads(transport.requests[0].body)
     return sent, [str(warning["message"]) for warning in told[0].meta.warnings]
@@ -69,14 +72,20 @@ def test_a_warning_names_each_setting_that_does_not_arrive(
     assert sorted(named) == ["top_k"] if kept else ["temperature", "top_k"]
 
 
-def test_settings_are_migrated_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    migrated: list[ParsedRequest] = []
+@pytest.fixture
+def migrated(monkeypatch: pytest.MonkeyPatch) -> list[ParsedRequest]:
+    """Requests whose settings were migrated."""
+    requests: list[ParsedRequest] = []
 
     def migrate(parsed: ParsedRequest, *args: Any, **kwargs: Any) -> Migrated:  # noqa: ANN401 - passed on
-        migrated.append(parsed)
+        requests.append(parsed)
         return migrate_config(parsed, *args, **kwargs)
 
     monkeypatch.setattr(model_call, "migrate_config", migrate)
+    return requests
+
+
+def test_settings_of_a_client_are_migrated_once(migrated: list[ParsedRequest]) -> None:
     settings: dict[str, Any] = {"model_id": "a-model-of-this-test"}
     first, second = (asyncio.run(call(streams=True, **settings)) for _ in range(2))
     assert first == second
@@ -85,6 +94,16 @@ def test_settings_are_migrated_once(monkeypatch: pytest.MonkeyPatch) -> None:
     sent, _ = asyncio.run(call(streams=True, body=body, **settings))
     assert len(migrated) == 2
     assert sent != first[0]
+
+
+def test_settings_are_kept_for_each_client_alone(migrated: list[ParsedRequest]) -> None:
+    """Else the time of a call would tell whether another client has sent the same settings."""
+    settings: dict[str, Any] = {"model_id": "a-model-of-two-clients"}
+    one, again, other = (
+        asyncio.run(call(streams=True, key=key, **settings)) for key in ("one", "one", "other")
+    )
+    assert one == again == other
+    assert len(migrated) == 2
 
 
 def test_a_hook_of_the_model_changes_no_settings_that_are_kept() -> None:

@@ -38,7 +38,7 @@ class _Settings(NamedTuple):
 
 
 _MIGRATED: Final = Recent[_Settings](most=256, most_bytes=1 << 20)
-"""Settings of recent requests: each call of a client has the same."""
+"""Settings of recent requests, of each owner alone: each call of a client has the same."""
 _MOST_KEPT: Final = 1 << 14
 """Bytes of settings that are kept; others cost more to compare than to migrate."""
 
@@ -97,7 +97,7 @@ def _migrated(asked: ClientRequest, upstream: Upstream, own: ModelConfig) -> _Se
     parsed, model = asked.parsed, upstream.model
     written = _written(parsed.config)
     place = (parsed.dialect, model.dialect, upstream.model_id, model.provider_id)
-    key = (written, place, own.known_as, own.strict_settings)
+    key = (asked.owner, written, place, own.known_as, own.strict_settings)
     known = None if written is None else _MIGRATED.find(key)
     if known is None:
         migrated = migrate_config(

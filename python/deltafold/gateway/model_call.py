@@ -31,14 +31,17 @@ _MOVING: Final = MOVING | OF_THE_SETUP
 
 
 class _Settings(NamedTuple):
-    """Settings of a request as fields of the upstream's configuration, and what was lost."""
+    """Migrated settings: fields of the upstream's configuration, and notes of lost ones."""
 
     fields: dict[str, Any]
     notes: tuple[Object, ...]
 
 
 _MIGRATED: Final = Recent[_Settings](most=256, most_bytes=1 << 20)
-"""Settings of recent requests, of each owner alone: each call of a client has the same."""
+"""Migrated settings of recent requests, because the calls of a client mostly have the same.
+
+The owner is part of the key: else the time of a call would tell what another client has sent.
+"""
 _MOST_KEPT: Final = 1 << 14
 """Bytes of settings that are kept; others cost more to compare than to migrate."""
 
@@ -116,7 +119,7 @@ def _migrated(asked: ClientRequest, upstream: Upstream, own: ModelConfig) -> _Se
 
 
 def _written(settings: Object) -> str | None:
-    """Return settings as JSON, None if they are long or a hook set what is no JSON."""
+    """Return settings as JSON; None for long ones and for values that JSON lacks."""
     try:
         written = json.dumps(settings)
     except (TypeError, ValueError, RecursionError):
@@ -129,7 +132,7 @@ def _asking_for_usage(
 ) -> dict[str, Any]:
     """Return the settings of a Chat request, which asks for usage exactly if its Model does.
 
-    The client's options say what its own stream has, and the gateway writes that stream. Hooks, and
+    The client's own `stream_options` apply to the stream that the gateway writes for it. Hooks, and
     clients whose answer is not streamed, need the counts in any case.
 
     Args:

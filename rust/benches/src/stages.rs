@@ -10,7 +10,7 @@ use deltafold::decoder::{Decoder, Options};
 use deltafold::dialect::choices::Followed;
 use deltafold::dialect::protocol::{Frame, Protocol, Wanted};
 use deltafold::dialect::{VOCABULARY, anthropic_messages, gemini, openai_chat, openai_responses};
-use deltafold::emit::{StreamOptions, WholeEnds};
+use deltafold::emit::StreamOptions;
 use deltafold::encode::{self, Encoder, Settings};
 use deltafold::fold::{FoldingOutput, MessageAssembler, Part};
 use deltafold::framing;
@@ -80,20 +80,8 @@ fn is_read<P: Protocol>(json: &str) -> bool {
 
 /// Return the options of a stream; `None` if the dialect is unknown.
 pub fn options(dialect: &str) -> Option<Options> {
-    let stream = StreamOptions {
-        dialect: deltafold::dialect::find(dialect)?.name,
-        run_id: "run".into(),
-        model_id: None,
-        request_id: None,
-        response: Response::from_status(VOCABULARY, 200),
-        choice: 0,
-        joined_choices: false,
-        whole_ends: WholeEnds::Signed,
-        provider_raw: false,
-        logprobs: false,
-        tool_names: None,
-        limits: Limits::default(),
-    };
+    let name = deltafold::dialect::find(dialect)?.name;
+    let stream = StreamOptions::new(name, "run", Response::from_status(VOCABULARY, 200));
     Some(Options { stream, markup: None, shapes: Some(Arc::default()) })
 }
 

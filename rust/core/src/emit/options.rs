@@ -36,6 +36,24 @@ pub struct StreamOptions {
 }
 
 impl StreamOptions {
+    /// Return the options of one answer, with the default of every fact that is not given.
+    pub fn new(dialect: &'static str, run_id: &str, response: Response) -> Self {
+        Self {
+            dialect,
+            run_id: run_id.into(),
+            model_id: None,
+            request_id: None,
+            response,
+            choice: 0,
+            joined_choices: false,
+            whole_ends: WholeEnds::Signed,
+            provider_raw: false,
+            logprobs: false,
+            tool_names: None,
+            limits: Limits::default(),
+        }
+    }
+
     /// Return the caller's name of a tool.
     pub(crate) fn caller_name<'a>(&'a self, name: &'a str) -> &'a str {
         let names = self.tool_names.as_deref();

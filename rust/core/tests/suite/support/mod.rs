@@ -18,10 +18,9 @@ use std::path::PathBuf;
 use deltafold::contract::{Delta, Output, Payload, TextAttributes, Usage};
 use deltafold::decoder::{Decoder, Options};
 use deltafold::dialect::VOCABULARY;
-use deltafold::emit::{StreamOptions, WholeEnds};
+use deltafold::emit::StreamOptions;
 use deltafold::fold::{MessageAssembler, Part};
 use deltafold::framing::Framing;
-use deltafold::limits::Limits;
 use deltafold::markup::Wanted;
 use deltafold::provider_error::Response;
 use serde_json::{Value, json};
@@ -52,20 +51,8 @@ pub fn options(specification: &str) -> Options {
         tools: None,
         starts_in_thinking: false,
     });
-    let stream = StreamOptions {
-        dialect: row(specification).name,
-        run_id: "run".into(),
-        model_id: None,
-        request_id: None,
-        response: Response::from_status(VOCABULARY, 200),
-        choice: 0,
-        joined_choices: false,
-        whole_ends: WholeEnds::Signed,
-        provider_raw: false,
-        logprobs: false,
-        tool_names: None,
-        limits: Limits::default(),
-    };
+    let response = Response::from_status(VOCABULARY, 200);
+    let stream = StreamOptions::new(row(specification).name, "run", response);
     Options { stream, markup, shapes: None }
 }
 
